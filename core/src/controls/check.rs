@@ -1,0 +1,109 @@
+//! One argument at a time: its value, or what is wrong with it.
+
+use alloc::{format, string::String, vec::Vec};
+use core::time::Duration;
+
+use super::args::SHOWN_CHARS;
+use super::clean::line_within;
+use super::{Arg, ControlsConfig, UnknownTask};
+use crate::TaskId;
+
+const SHOWN_KEYS: usize = 5;
+
+/// Puts the arguments into the order of the known ones, and says which ones are
+/// unknown. Of an argument given twice the last one counts, as in JSON parsers.
+pub(super) fn sort<'a, const N: usize>(
+    args: impl IntoIterator<Item = (&'a str, Arg<'a>)>,
+    known: [&str; N],
+) -> ([Option<Arg<'a>>; N], Option<String>) {
+    let mut sorted = [None; N];
+    let mut unknown = Vec::new();
+    let mut further = 0;
+    for (key, arg) in args {
+        match known.iter().position(|&name| name == key) {
+            Some(at) => sorted[at] = Some(arg),
+            None if unknown.len() == SHOWN_KEYS => further += 1,
+            None => unknown.push(format!("`{}`", line_within(key, SHOWN_CHARS))),
+        }
+    }
+    let unknown = (!unknown.is_empty()).then(|| refuse(&unknown.join(", "), further, &known));
+    (sorted, unknown)
+}
+
+fn refuse(unknown: &str, further: usize, known: &[&str]) -> String {
+    let further = if further == 0 { String::new() } else { format!(" and {further} more") };
+    if known.is_empty() {
+        return format!("unknown {unknown}{further}, expected no arguments");
+    }
+    format!("unknown {unknown}{further}, expected only `{}`", known.join("`, `"))
+}
+
+fn wrong<T>(name: &str, expected: &str, got: Arg<'_>) -> Result<T, String> {
+    Err(format!("`{name}`: expected {expected}, got {got}"))
+}
+
+/// The `task_id`: a string that is there, whether or not it names a task.
+pub(super) fn required_id(arg: Option<Arg<'_>>) -> Result<Result<TaskId, UnknownTask>, String> {
+    let expected = "a non-empty string";
+    match arg {
+        None => wrong("task_id", expected, Arg::Other("nothing")),
+        Some(Arg::Text("")) => wrong("task_id", expected, Arg::Other("an empty one")),
+        Some(Arg::Text(id)) => Ok(TaskId::parse(id).map_err(|_| UnknownTask::new(id))),
+        Some(got @ (Arg::Null | Arg::Bool(_) | Arg::Number(_) | Arg::Other(_))) => {
+            wrong("task_id", expected, got)
+        }
+    }
+}
+
+/// An optional boolean, which is false if it is absent.
+pub(super) fn flag(name: &str, arg: Option<Arg<'_>>) -> Result<bool, String> {
+    match arg {
+        None | Some(Arg::Null) => Ok(false),
+        Some(Arg::Bool(value)) => Ok(value),
+        Some(got @ (Arg::Number(_) | Arg::Text(_) | Arg::Other(_))) => {
+            wrong(name, "true or false", got)
+        }
+    }
+}
+
+/// An optional string.
+pub(super) fn text<'a>(name: &str, arg: Option<Arg<'a>>) -> Result<Option<&'a str>, String> {
+    match arg {
+        None | Some(Arg::Null) => Ok(None),
+        Some(Arg::Text(text)) => Ok(Some(text)),
+        Some(got @ (Arg::Bool(_) | Arg::Number(_) | Arg::Other(_))) => wrong(name, "a string", got),
+    }
+}
+
+/// An optional number of milliseconds, as a wait within the configured range. Its
+/// type always matters, its value only if it is `used`.
+pub(super) fn timeout_ms(
+    name: &str,
+    arg: Option<Arg<'_>>,
+    used: bool,
+    config: &ControlsConfig,
+) -> Result<Duration, String> {
+    let default = Duration::from_millis(config.wait_timeout_ms());
+    let cap = config.max_wait_timeout_ms();
+    match arg {
+        None | Some(Arg::Null) => Ok(default),
+        Some(Arg::Number(_)) if !used => Ok(default),
+        Some(Arg::Number(value)) if value.is_finite() && value > 0.0 => {
+            Ok(Duration::from_millis(whole_ms(value, cap)))
+        }
+        Some(got @ Arg::Number(_)) => {
+            wrong(name, &format!("above 0 and at most {cap} milliseconds"), got)
+        }
+        Some(got @ (Arg::Bool(_) | Arg::Text(_) | Arg::Other(_))) => {
+            wrong(name, "a number of milliseconds", got)
+        }
+    }
+}
+
+/// A positive time rounded up to whole milliseconds, at most `cap`.
+fn whole_ms(value: f64, cap: u64) -> u64 {
+    // A cast drops the fraction, and what no u64 can hold becomes the largest one.
+    let floor = value as u64;
+    let rounded_up = floor.saturating_add(u64::from((floor as f64) < value));
+    rounded_up.min(cap)
+}

@@ -1,0 +1,1 @@
+//! Stories, each about one clause.
