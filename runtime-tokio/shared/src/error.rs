@@ -1,0 +1,96 @@
+//! One error type for each family of calls.
+
+use longrun_core::{AccessRefusal, Gone, KillRefusal, ReadRefusal, StartRefusal, WaitRefusal};
+
+/// Any error of a producer's or a harness's.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The service met a bug of its own and does nothing any more. Its tasks were asked
+/// to stop.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the task service is broken, which is a bug of longrun: {message}")]
+pub struct Broken {
+    /// The message of the panic.
+    pub message: String,
+}
+
+/// Why a task was not started. Nothing was registered and no number was used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError<E = BoxError> {
+    /// It was refused before the starter ran.
+    #[error(transparent)]
+    Refused(StartRefusal),
+    /// The starter failed.
+    #[error("{0}")]
+    Starter(E),
+    /// The service met a bug of its own.
+    #[error(transparent)]
+    Broken(Broken),
+}
+
+/// Why a task cannot be seen.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AccessError {
+    /// There is no such task, or it is another session's.
+    #[error(transparent)]
+    Refused(#[from] AccessRefusal),
+    /// The service met a bug of its own.
+    #[error(transparent)]
+    Broken(#[from] Broken),
+}
+
+/// Why a read returned nothing. Nothing was consumed and nothing was reported.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// It was refused.
+    #[error(transparent)]
+    Refused(#[from] ReadRefusal),
+    /// The producer's reader failed.
+    #[error("the output could not be read: {0}")]
+    Reader(BoxError),
+    /// The service met a bug of its own.
+    #[error(transparent)]
+    Broken(#[from] Broken),
+}
+
+/// Why a kill did nothing. The task is as it was, and can be killed again.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KillError {
+    /// It was refused.
+    #[error(transparent)]
+    Refused(#[from] KillRefusal),
+    /// The producer's cancel failed.
+    #[error("the task could not be asked to stop: {0}")]
+    Cancel(BoxError),
+    /// The service met a bug of its own.
+    #[error(transparent)]
+    Broken(#[from] Broken),
+}
+
+/// Why a wait ended without a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WaitError {
+    /// It was refused.
+    #[error(transparent)]
+    Refused(#[from] WaitRefusal),
+    /// The service met a bug of its own.
+    #[error(transparent)]
+    Broken(#[from] Broken),
+}
+
+/// Why something could not be registered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScopeError {
+    /// The scope is closed.
+    #[error(transparent)]
+    Gone(#[from] Gone),
+    /// The service met a bug of its own.
+    #[error(transparent)]
+    Broken(#[from] Broken),
+}

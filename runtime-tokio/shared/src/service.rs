@@ -1,0 +1,321 @@
+//! The service: what a harness holds.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use longrun_core::{
+    Caller, Config, Event, Instant, InvalidConfig, KillRefusal, NoticePolicy, Output, Refusal,
+    Registry, Reply, SessionId, TaskId, TaskKey, TaskSnapshot,
+};
+
+use crate::{
+    callbacks::{Changed, Guard, TaskDone},
+    error::{AccessError, Broken, KillError, ReadError, ScopeError, StartError},
+    owner::{Disposal, OwnerBuilder},
+    producer::{Handle, Hooks, TaskSpec},
+    runtime::{Report, Runtime},
+    scope::Scope,
+    start,
+    state::{Inner, SendError, Tap},
+    sync::lock,
+    wait::Wait,
+};
+
+/// A service of background tasks. Clones share it.
+///
+/// Calls are synchronous where nothing has to be waited for, and may be made from any
+/// thread, from a callback, from a starter and from `Drop`. [`wait`](Self::wait),
+/// [`shutdown`](Self::shutdown) and [`OwnerScope::dispose`](crate::OwnerScope::dispose)
+/// are futures that any executor can poll.
+///
+/// Ids that come from a model are parsed first, with [`TaskId::parse`].
+#[derive(Clone)]
+pub struct TaskService {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// What a read found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// What came since the previous read, or the final output.
+    pub text: String,
+    /// The task as it was before the read. If it says that the task has ended, no byte
+    /// is left.
+    pub task: TaskSnapshot,
+}
+
+/// What a kill did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Killed {
+    /// The task is stopping.
+    Requested(TaskSnapshot),
+    /// The task had ended by itself.
+    AlreadyFinished(TaskSnapshot),
+}
+
+impl TaskService {
+    /// A service over that runtime. Adapters call this; see theirs for how to make one.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidConfig`] if a limit is one that nothing can work within.
+    pub fn over(runtime: Arc<dyn Runtime>, config: Config) -> Result<Self, InvalidConfig> {
+        Ok(Self { inner: Inner::new(Registry::new(config)?, runtime, None) })
+    }
+
+    /// The same, with every event shown to `tap` in order, before the core takes it in,
+    /// under the lock.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidConfig`] if a limit is one that nothing can work within.
+    pub fn tapped(
+        runtime: Arc<dyn Runtime>,
+        config: Config,
+        tap: impl FnMut(longrun_core::Now, &Event) + Send + 'static,
+    ) -> Result<Self, InvalidConfig> {
+        let tap: Tap = Box::new(tap);
+        Ok(Self { inner: Inner::new(Registry::new(config)?, runtime, Some(tap)) })
+    }
+
+    /// For the timer of an adapter: carries out what is due, and says when to call
+    /// again.
+    pub fn tick(&self) -> Option<Instant> {
+        self.inner.tick()
+    }
+
+    /// The root of the scope tree: what is registered there serves everyone.
+    #[must_use]
+    pub fn root(&self) -> Scope {
+        Scope::root(&self.inner)
+    }
+
+    /// [`Scope::attach_controller`] at the root.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn attach_controller(&self) -> Result<Guard, ScopeError> {
+        self.root().attach_controller()
+    }
+
+    /// [`Scope::mount_controls`] at the root.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn mount_controls(&self, policy: NoticePolicy) -> Result<Guard, ScopeError> {
+        self.root().mount_controls(policy)
+    }
+
+    /// [`Scope::on_task_done`] at the root.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn on_task_done(
+        &self,
+        listener: impl Fn(&TaskDone) + Send + Sync + 'static,
+    ) -> Result<Guard, ScopeError> {
+        self.root().on_task_done(listener)
+    }
+
+    /// [`Scope::on_tasks_changed`] at the root.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn on_tasks_changed(
+        &self,
+        observer: impl Fn(&Changed) + Send + Sync + 'static,
+    ) -> Result<Guard, ScopeError> {
+        self.root().on_tasks_changed(observer)
+    }
+
+    /// [`Scope::owner`] at the root.
+    pub fn owner(&self, session: impl Into<SessionId>) -> OwnerBuilder {
+        self.root().owner(session)
+    }
+
+    /// Starts a task that is nobody's: everybody can reach it, and it ends with the
+    /// service. Otherwise like [`OwnerScope::start`](crate::OwnerScope::start).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn start_unowned<E>(
+        &self,
+        spec: TaskSpec,
+        starter: impl FnOnce() -> Result<Hooks, E>,
+    ) -> Result<TaskId, StartError<E>> {
+        start::start(&self.inner, None, spec, starter)
+    }
+
+    /// One task at this moment. Consumes and reports nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`AccessError`] if there is no such task, or it is another session's.
+    pub fn get(&self, id: &TaskId, caller: &Caller) -> Result<TaskSnapshot, AccessError> {
+        let state = lock(&self.inner.state);
+        match &state.broken {
+            Some(broken) => Err(broken.clone().into()),
+            None => Ok(state.registry.get(id, caller.as_ref())?),
+        }
+    }
+
+    /// The caller's tasks and the unowned ones, in the order of registration. Consumes
+    /// and reports nothing. Empty if the service is broken.
+    #[must_use]
+    pub fn list(&self, caller: &Caller) -> Vec<TaskSnapshot> {
+        self.inner.list(caller.as_ref())
+    }
+
+    /// Reads a task: of a stream task what came since the previous read, of a
+    /// final-output task its result. Reads of one task are served one at a time: a
+    /// second one blocks its thread while the first drains.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`]: nothing was consumed or reported. A reader that reads its own
+    /// task is refused.
+    pub fn read(&self, id: &TaskId, caller: &Caller) -> Result<Read, ReadError> {
+        let handle = self.handle(id, caller)?;
+        let turn = handle.as_ref().map(|handle| handle.gate.enter());
+        let event = Event::Read { id: id.clone(), caller: caller.clone() };
+        let (read, snapshot, output) = match self.inner.send(event) {
+            Ok(Reply::Reading { read, snapshot, output, .. }) => (read, snapshot, output),
+            Ok(other) => unreachable!("not an answer to a read: {other:?}"),
+            Err(SendError::Refused(Refusal::Read(refusal))) => return Err(refusal.into()),
+            Err(SendError::Refused(other)) => unreachable!("not a refusal of a read: {other}"),
+            Err(SendError::Broken(broken)) => return Err(broken.into()),
+        };
+        let drained = match output {
+            Output::Final(text) => Ok(text.as_deref().unwrap_or_default().to_owned()),
+            Output::Drain => handle.as_ref().map_or(Ok(String::new()), |handle| handle.drain()),
+        };
+        self.inner.tell(Event::ReadEnded { read, delivered: drained.is_ok() });
+        drop(turn);
+        Ok(Read { text: drained.map_err(ReadError::Reader)?, task: snapshot })
+    }
+
+    /// The handle of a task that the caller can reach.
+    fn handle(&self, id: &TaskId, caller: &Caller) -> Result<Option<Arc<Handle>>, ReadError> {
+        let state = lock(&self.inner.state);
+        if let Some(broken) = &state.broken {
+            return Err(broken.clone().into());
+        }
+        let key = state.registry.key_of(id, caller.as_ref());
+        let key = key.map_err(longrun_core::ReadRefusal::from)?;
+        Ok(state.handles.get(&key).cloned())
+    }
+
+    /// Asks a task to stop and returns at once. The reason is forwarded to the producer
+    /// word for word.
+    ///
+    /// # Errors
+    ///
+    /// [`KillError`]: the task is as it was, and can be killed again.
+    pub fn kill(
+        &self,
+        id: &TaskId,
+        caller: &Caller,
+        reason: Option<&str>,
+    ) -> Result<Killed, KillError> {
+        let event =
+            Event::Kill { id: id.clone(), caller: caller.clone(), reason: reason.map(Into::into) };
+        let begun = self.inner.send_and(event, |state, reply| match reply {
+            Reply::Killing { kill, task } => Err((kill, state.handles.get(&task).cloned())),
+            Reply::AlreadyFinished(snapshot) => Ok(snapshot),
+            other => unreachable!("not an answer to a kill: {other:?}"),
+        });
+        let (kill, handle) = match begun {
+            Ok(Ok(snapshot)) => return Ok(Killed::AlreadyFinished(snapshot)),
+            Ok(Err(begun)) => begun,
+            Err(error) => return Err(kill_error(error)),
+        };
+        let cancelled = handle.map_or(Ok(()), |handle| handle.cancel(reason));
+        let event = Event::KillAnswered { kill, accepted: cancelled.is_ok() };
+        let answer = self.inner.send(event).map_err(kill_error)?;
+        cancelled.map_err(KillError::Cancel)?;
+        if let Some(reason) = reason {
+            let report = Report::Killed { id: id.clone(), reason: reason.to_owned() };
+            self.inner.runtime.report(&report);
+        }
+        match answer {
+            Reply::KillRequested(snapshot) => Ok(Killed::Requested(snapshot)),
+            Reply::AlreadyFinished(snapshot) => Ok(Killed::AlreadyFinished(snapshot)),
+            other => unreachable!("not an answer to a kill: {other:?}"),
+        }
+    }
+
+    /// Waits for the end of a task, for at most `timeout` (above zero, at most
+    /// [`MAX_WAIT`](longrun_core::MAX_WAIT)). The timeout is a success and stops
+    /// nothing. The wait is registered when this returns; if it was refused, the future
+    /// says so.
+    pub fn wait(&self, id: &TaskId, caller: &Caller, timeout: Duration) -> Wait {
+        Wait::begin(&self.inner, id, caller, timeout)
+    }
+
+    /// Disposes the service: completion listeners fall silent, every live task is asked
+    /// to stop, and when all have ended the registry is emptied. That begins before this
+    /// returns; the future ends with it, and may be dropped. A second call joins the
+    /// first.
+    pub fn shutdown(&self) -> Disposal {
+        // A shutdown that has ended has completed already.
+        let _ = self.inner.send(Event::Shutdown);
+        Disposal { ended: self.inner.shut_down.wait() }
+    }
+
+    /// The same, and blocks this thread until the end. The runtime must run on other
+    /// threads: called on the only one that drives it, this never returns.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`] if the service met a bug of its own.
+    pub fn shutdown_blocking(&self) -> Result<Vec<TaskId>, Broken> {
+        futures::executor::block_on(self.shutdown())
+    }
+
+    /// Whether the service has begun to shut down.
+    #[must_use]
+    pub fn is_closing(&self) -> bool {
+        lock(&self.inner.state).registry.is_closing()
+    }
+
+    /// The key of a task that the caller can reach.
+    ///
+    /// # Errors
+    ///
+    /// [`AccessError`] if there is no such task, or it is another session's.
+    pub fn key_of(&self, id: &TaskId, caller: &Caller) -> Result<TaskKey, AccessError> {
+        Ok(lock(&self.inner.state).registry.key_of(id, caller.as_ref())?)
+    }
+}
+
+impl Inner {
+    pub(crate) fn list(&self, caller: Option<&SessionId>) -> Vec<TaskSnapshot> {
+        let state = lock(&self.state);
+        if state.broken.is_some() { Vec::new() } else { state.registry.list(caller) }
+    }
+}
+
+fn kill_error(error: SendError) -> KillError {
+    match error {
+        SendError::Refused(Refusal::Kill(refusal)) => refusal.into(),
+        SendError::Refused(other) => unreachable!("not a refusal of a kill: {other}"),
+        SendError::Broken(broken) => broken.into(),
+    }
+}
+
+/// A kill of a task that cannot be reached.
+impl From<longrun_core::AccessRefusal> for KillError {
+    fn from(refusal: longrun_core::AccessRefusal) -> Self {
+        Self::Refused(KillRefusal::from(refusal))
+    }
+}
+
+impl fmt::Debug for TaskService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskService").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,236 @@
+//! What is under the one lock, and the one way through it.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    task::Waker,
+};
+
+use longrun_core::{
+    Command, Event, Instant, ListenerKey, Now, ObserverKey, OwnerKey, Refusal, Registry, Reply,
+    TaskId, TaskKey, WaiterKey,
+};
+
+use crate::{
+    callbacks::{Changed, TaskDone},
+    completion::Completion,
+    error::Broken,
+    inbox::Inbox,
+    panics,
+    producer::Handle,
+    runtime::{Report, Runtime},
+    sync::{Mutex, lock},
+};
+
+pub(crate) type Listener = Arc<dyn Fn(&TaskDone) + Send + Sync>;
+pub(crate) type Observer = Arc<dyn Fn(&Changed) + Send + Sync>;
+pub(crate) type Tap = Box<dyn FnMut(Now, &Event) + Send>;
+/// Tasks that may still be at work after a disposal, or what broke the service.
+pub(crate) type Ended = Result<Vec<TaskId>, Broken>;
+
+/// The service, as everybody who holds it shares it.
+pub(crate) struct Inner {
+    pub(crate) runtime: Arc<dyn Runtime>,
+    pub(crate) state: Mutex<State>,
+    pub(crate) shut_down: Arc<Completion<Ended>>,
+}
+
+pub(crate) struct State {
+    pub(crate) registry: Registry,
+    pub(crate) broken: Option<Broken>,
+    /// Commands in event order, to be carried out outside the lock.
+    pub(crate) queue: VecDeque<Command>,
+    /// Somebody is carrying them out.
+    pub(crate) dispatching: bool,
+    pub(crate) handles: BTreeMap<TaskKey, Arc<Handle>>,
+    pub(crate) listeners: BTreeMap<ListenerKey, Listener>,
+    pub(crate) observers: BTreeMap<ObserverKey, Observer>,
+    pub(crate) owners: BTreeMap<OwnerKey, OwnerEntry>,
+    pub(crate) waits: BTreeMap<WaiterKey, WaitEntry>,
+    /// The deadline that the timer knows of.
+    armed: Option<Instant>,
+    tap: Option<Tap>,
+}
+
+pub(crate) struct OwnerEntry {
+    pub(crate) inbox: Option<Arc<dyn Inbox>>,
+    pub(crate) disposed: Arc<Completion<Ended>>,
+    /// Its handle is gone: forget it once its disposal has ended.
+    pub(crate) dropped: bool,
+    /// Its disposal has ended: forget it once its handle is gone.
+    pub(crate) ended: bool,
+}
+
+#[derive(Default)]
+pub(crate) struct WaitEntry {
+    /// There is something to take.
+    pub(crate) ready: bool,
+    pub(crate) waker: Option<Waker>,
+}
+
+/// What a pass through the lock left to be done outside it.
+#[derive(Default)]
+struct Outside {
+    wakers: Vec<Waker>,
+    rearm: bool,
+    broke: Option<Broke>,
+}
+
+/// What is to be ended because the service broke.
+struct Broke {
+    broken: Broken,
+    handles: Vec<Arc<Handle>>,
+    owners: Vec<Arc<Completion<Ended>>>,
+}
+
+/// Why an event got no reply.
+pub(crate) enum SendError {
+    Refused(Refusal),
+    Broken(Broken),
+}
+
+impl Inner {
+    pub(crate) fn new(
+        registry: Registry,
+        runtime: Arc<dyn Runtime>,
+        tap: Option<Tap>,
+    ) -> Arc<Self> {
+        let state = State {
+            registry,
+            broken: None,
+            queue: VecDeque::new(),
+            dispatching: false,
+            handles: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            observers: BTreeMap::new(),
+            owners: BTreeMap::new(),
+            waits: BTreeMap::new(),
+            armed: None,
+            tap,
+        };
+        Arc::new(Self { runtime, state: Mutex::new(state), shut_down: Completion::new() })
+    }
+
+    /// Sends an event to the core. `file` runs under the same lock, before anything
+    /// that follows from the event can: it files what belongs to the reply.
+    pub(crate) fn send_and<T>(
+        self: &Arc<Self>,
+        event: Event,
+        file: impl FnOnce(&mut State, Reply) -> T,
+    ) -> Result<T, SendError> {
+        let mut outside = Outside::default();
+        let result = {
+            let mut state = lock(&self.state);
+            let reply = state.handle(self.runtime.now(), event, &mut outside);
+            reply.map(|reply| file(&mut state, reply))
+        };
+        self.finish(outside);
+        self.dispatch();
+        result
+    }
+
+    pub(crate) fn send(self: &Arc<Self>, event: Event) -> Result<Reply, SendError> {
+        self.send_and(event, |_, reply| reply)
+    }
+
+    /// Sends a fact, which cannot be refused.
+    pub(crate) fn tell(self: &Arc<Self>, fact: Event) {
+        let told = self.send(fact);
+        debug_assert!(!matches!(told, Err(SendError::Refused(_))), "facts are never refused");
+    }
+
+    /// Lets the core catch up with the time; what the timer calls. The next deadline.
+    pub(crate) fn tick(self: &Arc<Self>) -> Option<Instant> {
+        let next = self.send_and(Event::Tick, |state, _| {
+            state.armed = state.registry.next_deadline().map(|(at, _)| at);
+            state.armed
+        });
+        next.unwrap_or(None)
+    }
+
+    fn finish(&self, outside: Outside) {
+        for waker in outside.wakers {
+            waker.wake();
+        }
+        if outside.rearm {
+            self.runtime.rearm();
+        }
+        if let Some(broke) = outside.broke {
+            self.runtime.report(&Report::Broke { message: broke.broken.message.clone() });
+            for handle in broke.handles {
+                // Whether it worked there is nobody left to tell.
+                let _ = handle.cancel(Some("the task service is broken"));
+            }
+            for owner in broke.owners {
+                owner.complete(Err(broke.broken.clone()));
+            }
+            self.shut_down.complete(Err(broke.broken));
+        }
+    }
+}
+
+impl State {
+    fn handle(
+        &mut self,
+        now: Now,
+        event: Event,
+        outside: &mut Outside,
+    ) -> Result<Reply, SendError> {
+        if let Some(broken) = &self.broken {
+            return Err(SendError::Broken(broken.clone()));
+        }
+        if let Some(tap) = &mut self.tap {
+            tap(now, &event);
+        }
+        let mut commands = Vec::new();
+        let handled =
+            catch_unwind(AssertUnwindSafe(|| self.registry.handle(now, event, &mut commands)));
+        let reply = match handled {
+            Ok(reply) => reply.map_err(SendError::Refused),
+            Err(panic) => {
+                let broken = Broken { message: panics::message(&*panic) };
+                self.break_down(&broken, outside);
+                return Err(SendError::Broken(broken));
+            }
+        };
+        for command in commands {
+            match command {
+                Command::Wake { waiter } => self.wake(waiter, outside),
+                other => self.queue.push_back(other),
+            }
+        }
+        self.note_deadline(outside);
+        reply
+    }
+
+    fn wake(&mut self, waiter: WaiterKey, outside: &mut Outside) {
+        if let Some(entry) = self.waits.get_mut(&waiter) {
+            entry.ready = true;
+            outside.wakers.extend(entry.waker.take());
+        }
+    }
+
+    fn note_deadline(&mut self, outside: &mut Outside) {
+        let next = self.registry.next_deadline().map(|(at, _)| at);
+        if next.is_some_and(|next| self.armed.is_none_or(|armed| next < armed)) {
+            self.armed = next;
+            outside.rearm = true;
+        }
+    }
+
+    /// The core panicked: nothing it says can be relied on any more.
+    fn break_down(&mut self, broken: &Broken, outside: &mut Outside) {
+        self.broken = Some(broken.clone());
+        self.queue.clear();
+        for entry in self.waits.values_mut() {
+            entry.ready = true;
+            outside.wakers.extend(entry.waker.take());
+        }
+        outside.broke = Some(Broke {
+            broken: broken.clone(),
+            handles: std::mem::take(&mut self.handles).into_values().collect(),
+            owners: self.owners.values().map(|owner| Arc::clone(&owner.disposed)).collect(),
+        });
+    }
+}

@@ -1,0 +1,4 @@
+//! The contract's tests, in one binary.
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+mod vectors;

@@ -1,0 +1,1 @@
+//! Holds nothing: the contract's tests are the integration test `it`.
