@@ -31,5 +31,5 @@ pub use owner::{Disposal, OwnerBuilder, OwnerScope};
 pub use producer::{Hooks, TaskSpec};
 pub use runtime::{BoxFuture, Report, Runtime};
 pub use scope::Scope;
-pub use service::{Killed, Read, TaskService};
+pub use service::{Killed, Read, TaskService, WeakTaskService};
 pub use wait::{Wait, Waited};

@@ -20,7 +20,7 @@ pub trait Runtime: Send + Sync + 'static {
     fn spawn(&self, future: BoxFuture);
 
     /// The next deadline is earlier than what the timer last heard from
-    /// [`TaskService::tick`](crate::TaskService::tick): call that soon.
+    /// [`WeakTaskService::tick`](crate::WeakTaskService::tick): call that soon.
     fn rearm(&self);
 
     /// Something that a person should know. Nothing depends on it.

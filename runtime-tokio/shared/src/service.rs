@@ -1,6 +1,10 @@
 //! The service: what a harness holds.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use longrun_core::{
     Caller, Config, Event, Instant, InvalidConfig, KillRefusal, NoticePolicy, Output, Refusal,
@@ -28,9 +32,50 @@ use crate::{
 /// are futures that any executor can poll.
 ///
 /// Ids that come from a model are parsed first, with [`TaskId::parse`].
+///
+/// When the last clone is dropped, the service shuts down in the background: work does
+/// not outlive it.
 #[derive(Clone)]
 pub struct TaskService {
-    pub(crate) inner: Arc<Inner>,
+    inner: Arc<Inner>,
+    held: Arc<Held>,
+}
+
+/// Shuts the service down when nobody holds it any more.
+struct Held(Arc<Inner>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.tell(Event::Shutdown);
+    }
+}
+
+/// A service, for somebody who must not keep it up: its timer, or a callback.
+#[derive(Clone)]
+pub struct WeakTaskService {
+    inner: Weak<Inner>,
+    held: Weak<Held>,
+}
+
+impl WeakTaskService {
+    /// The service, while somebody holds it.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<TaskService> {
+        Some(TaskService { inner: self.inner.upgrade()?, held: self.held.upgrade()? })
+    }
+
+    /// For the timer of an adapter: carries out what is due, and says when to call
+    /// again. `None` when nothing is left of the service, not even work that goes on.
+    #[must_use]
+    pub fn tick(&self) -> Option<Option<Instant>> {
+        Some(self.inner.upgrade()?.tick())
+    }
+}
+
+impl fmt::Debug for WeakTaskService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WeakTaskService").finish_non_exhaustive()
+    }
 }
 
 /// What a read found.
@@ -59,7 +104,7 @@ impl TaskService {
     ///
     /// [`InvalidConfig`] if a limit is one that nothing can work within.
     pub fn over(runtime: Arc<dyn Runtime>, config: Config) -> Result<Self, InvalidConfig> {
-        Ok(Self { inner: Inner::new(Registry::new(config)?, runtime, None) })
+        Ok(Self::new(Inner::new(Registry::new(config)?, runtime, None)))
     }
 
     /// The same, with every event shown to `tap` in order, before the core takes it in,
@@ -74,13 +119,17 @@ impl TaskService {
         tap: impl FnMut(longrun_core::Now, &Event) + Send + 'static,
     ) -> Result<Self, InvalidConfig> {
         let tap: Tap = Box::new(tap);
-        Ok(Self { inner: Inner::new(Registry::new(config)?, runtime, Some(tap)) })
+        Ok(Self::new(Inner::new(Registry::new(config)?, runtime, Some(tap))))
     }
 
-    /// For the timer of an adapter: carries out what is due, and says when to call
-    /// again.
-    pub fn tick(&self) -> Option<Instant> {
-        self.inner.tick()
+    fn new(inner: Arc<Inner>) -> Self {
+        Self { held: Arc::new(Held(Arc::clone(&inner))), inner }
+    }
+
+    /// The same service, without keeping it up.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakTaskService {
+        WeakTaskService { inner: Arc::downgrade(&self.inner), held: Arc::downgrade(&self.held) }
     }
 
     /// The root of the scope tree: what is registered there serves everyone.

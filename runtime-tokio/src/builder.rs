@@ -1,0 +1,168 @@
+//! How a service comes to be on tokio.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use longrun_shared::{
+    BoxFuture, Config, Report, Runtime, TaskService,
+    core::{Event, InvalidConfig, Now},
+};
+use tokio::{runtime::Handle, sync::Notify};
+
+use crate::{
+    clock::{Clocks, SystemClock, WallClock},
+    timer,
+};
+
+type Tap = Box<dyn FnMut(Now, &Event) + Send>;
+
+/// Makes a [`TaskService`] that runs on tokio.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use longrun_tokio::Builder;
+///
+/// let service = Builder::new().max_active_per_owner(4).build()?;
+/// service.shutdown().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "call `build`"]
+pub struct Builder {
+    config: Config,
+    wall: Box<dyn WallClock>,
+    handle: Option<Handle>,
+    tap: Option<Tap>,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Builder {
+    /// With the default limits, the machine's wall clock, and the runtime that
+    /// [`build`](Self::build) is called in.
+    pub fn new() -> Self {
+        Self { config: Config::default(), wall: Box::new(SystemClock), handle: None, tap: None }
+    }
+
+    /// All limits at once.
+    pub fn config(self, config: Config) -> Self {
+        Self { config, ..self }
+    }
+
+    /// How many tasks one owner may have at work: 10 by default.
+    pub fn max_active_per_owner(mut self, limit: usize) -> Self {
+        self.config.max_active_per_owner = limit;
+        self
+    }
+
+    /// How long a task may take to end after a disposal cancelled it, before it is
+    /// recorded as failed and reported as a possible orphan: for ever by default.
+    pub fn teardown_deadline(mut self, deadline: Duration) -> Self {
+        self.config.teardown_deadline = Some(deadline);
+        self
+    }
+
+    /// Another wall clock.
+    pub fn wall_clock(self, wall: impl WallClock) -> Self {
+        Self { wall: Box::new(wall), ..self }
+    }
+
+    /// Another runtime than that which `build` is called in.
+    pub fn runtime(self, handle: Handle) -> Self {
+        Self { handle: Some(handle), ..self }
+    }
+
+    /// Shows every event to `tap`, in order, before it takes effect: replayed into a
+    /// [`Registry`](longrun_shared::core::Registry) of the same [`Config`], they give
+    /// the same commands. Called under the lock: it must be quick and must not call the
+    /// service.
+    pub fn tap(self, tap: impl FnMut(Now, &Event) + Send + 'static) -> Self {
+        Self { tap: Some(Box::new(tap)), ..self }
+    }
+
+    /// Makes the service, and starts its timer.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] if there is no runtime, or a limit is one that nothing can work
+    /// within.
+    pub fn build(self) -> Result<TaskService, BuildError> {
+        let handle = match self.handle {
+            Some(handle) => handle,
+            None => Handle::try_current().map_err(|_| BuildError::NoRuntime)?,
+        };
+        let clocks = Arc::new(Clocks::start(&handle, self.wall));
+        let rearm = Arc::new(Notify::new());
+        let runtime = Arc::new(OnTokio {
+            handle: handle.clone(),
+            clocks: Arc::clone(&clocks),
+            rearm: Arc::clone(&rearm),
+        });
+        let service = match self.tap {
+            Some(tap) => TaskService::tapped(runtime, self.config, tap)?,
+            None => TaskService::over(runtime, self.config)?,
+        };
+        handle.spawn(timer::run(service.downgrade(), clocks, rearm));
+        Ok(service)
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+/// Why no service could be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// `build` was called outside a runtime, and none was named.
+    #[error("no tokio runtime: call `build` inside one, or name one with `runtime`")]
+    NoRuntime,
+    /// A limit is one that nothing can work within.
+    #[error(transparent)]
+    Config(#[from] InvalidConfig),
+}
+
+/// What the service needs of a runtime, on tokio.
+struct OnTokio {
+    handle: Handle,
+    clocks: Arc<Clocks>,
+    rearm: Arc<Notify>,
+}
+
+impl Runtime for OnTokio {
+    fn now(&self) -> Now {
+        self.clocks.now(&self.handle)
+    }
+
+    fn spawn(&self, future: BoxFuture) {
+        self.handle.spawn(future);
+    }
+
+    fn rearm(&self) {
+        self.rearm.notify_one();
+    }
+
+    fn report(&self, report: &Report) {
+        match report {
+            Report::Killed { id, reason } => {
+                tracing::info!(task = %id, reason, "a task was asked to stop");
+            }
+            Report::Broke { .. } => tracing::error!("{report}"),
+            other => tracing::warn!("{other}"),
+        }
+    }
+}
+
+impl Drop for OnTokio {
+    fn drop(&mut self) {
+        // The service is gone: the timer finds that out, and ends.
+        self.rearm.notify_one();
+    }
+}
