@@ -6,9 +6,13 @@ use core::time::Duration;
 use super::args::SHOWN_CHARS;
 use super::clean::line_within;
 use super::{Arg, ControlsConfig, UnknownTask};
-use crate::TaskId;
+use crate::{MAX_WAIT, TaskId};
 
 const SHOWN_KEYS: usize = 5;
+
+/// The longest wait that can be asked for. Beyond the configured cap a wait is cut;
+/// beyond this, what was asked for cannot have been meant.
+const LONGEST_MS: f64 = MAX_WAIT.as_millis() as f64;
 
 /// Puts the arguments into the order of the known ones, and says which ones are
 /// unknown. Of an argument given twice the last one counts, as in JSON parsers.
@@ -88,11 +92,11 @@ pub(super) fn timeout_ms(
     match arg {
         None | Some(Arg::Null) => Ok(default),
         Some(Arg::Number(_)) if !used => Ok(default),
-        Some(Arg::Number(value)) if value.is_finite() && value > 0.0 => {
+        Some(Arg::Number(value)) if value > 0.0 && value <= LONGEST_MS => {
             Ok(Duration::from_millis(whole_ms(value, cap)))
         }
         Some(got @ Arg::Number(_)) => {
-            wrong(name, &format!("above 0 and at most {cap} milliseconds"), got)
+            wrong(name, &format!("above 0 and at most {LONGEST_MS} milliseconds"), got)
         }
         Some(got @ (Arg::Bool(_) | Arg::Text(_) | Arg::Other(_))) => {
             wrong(name, "a number of milliseconds", got)

@@ -1,0 +1,101 @@
+//! Running a command while the caller waits.
+
+use std::future::{Future, ready};
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+
+use crate::process::{Exit, Process, Stream, StreamText, TextCursor};
+
+use super::request::{BashError, BashSpec};
+
+/// What came first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The shell exited by itself, or somebody else ended it.
+    Exited,
+    /// The time was over.
+    TimedOut,
+    /// The caller gave up.
+    Aborted,
+}
+
+/// A foreground command at its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForegroundResult {
+    /// How the shell ended.
+    pub exit: Exit,
+    /// Why it did.
+    pub cause: Cause,
+    /// The time that it had.
+    pub timeout: Duration,
+    /// The last part of its standard output, and how much was lost before it.
+    pub stdout: StreamText,
+    /// The same of its standard error.
+    pub stderr: StreamText,
+    /// How many processes outlived the shell's own exit and were ended.
+    pub leftovers_ended: usize,
+    /// Whether the output was read to its end. If not, a process that left the
+    /// session still holds a pipe.
+    pub drained: bool,
+}
+
+pub(super) async fn run(
+    spec: BashSpec,
+    abort: impl Future<Output = ()>,
+) -> Result<ForegroundResult, BashError> {
+    let mut abort = pin!(abort);
+    tokio::select! {
+        biased;
+        () = &mut abort => return Err(BashError::Aborted),
+        () = ready(()) => {}
+    }
+    let process = Process::spawn(&spec.process)?;
+    let cause = tokio::select! {
+        // What has happened goes before what is wished for.
+        biased;
+        _ = process.wait_exited() => Cause::Exited,
+        () = abort => Cause::Aborted,
+        () = sleep(spec.timeout) => Cause::TimedOut,
+    };
+    let leftovers_ended = match cause {
+        Cause::Exited => end_leftovers(&process, spec.process.drain).await,
+        Cause::TimedOut | Cause::Aborted => {
+            process.terminate();
+            0
+        }
+    };
+    let closed = process.done().await;
+    let read = |stream| process.read_text(stream, &mut TextCursor::default());
+    Ok(ForegroundResult {
+        exit: closed.exit,
+        cause,
+        timeout: spec.timeout,
+        stdout: read(Stream::Stdout),
+        stderr: read(Stream::Stderr),
+        leftovers_ended,
+        drained: closed.drained,
+    })
+}
+
+/// Lets what outlived the shell go on for a while and then ends it. Says how many
+/// processes that were.
+async fn end_leftovers(process: &Process, patience: Duration) -> usize {
+    if timeout(patience, process.done()).await.is_ok() {
+        return 0;
+    }
+    match process.live_members() {
+        // Only an output pipe is still held, by something outside the session.
+        Ok(0) => 0,
+        Ok(left) => {
+            process.terminate();
+            left
+        }
+        Err(error) => {
+            tracing::warn!(%error, "leftovers are ended without being counted");
+            process.terminate();
+            0
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Bash commands, in the foreground and in the background.
+//!
+//! [`BashExecutor::resolve`] alone fills in defaults and applies caps; what it
+//! returns runs as it is, by [`BashExecutor::run`] while the caller waits, or by
+//! [`BashExecutor::start`] beside it. Every command is a fresh `bash -c` that
+//! leads its own session; what that means for it and for what it starts is told
+//! in [`process`](crate::process).
+
+mod config;
+mod env;
+mod exit;
+mod foreground;
+mod request;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::future::Future;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use crate::process::{Exit, Process, Stream, TextCursor};
+
+pub use self::config::{BashConfig, ConfigError};
+pub use self::exit::BashExit;
+pub use self::foreground::{Cause, ForegroundResult};
+pub use self::request::{BashError, BashRequest, BashSpec};
+pub use self::text::BashDelta;
+
+/// Runs bash commands with one configuration.
+#[derive(Clone, Debug)]
+pub struct BashExecutor {
+    config: BashConfig,
+}
+
+impl BashExecutor {
+    /// An executor with that configuration.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] names the setting that was wrong and what was expected.
+    pub fn new(config: BashConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self { config })
+    }
+
+    /// Its configuration.
+    #[must_use]
+    pub const fn config(&self) -> &BashConfig {
+        &self.config
+    }
+
+    /// Checks a request and fills in what it leaves open. Reads the environment
+    /// of the host and the file system; starts nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`BashError`] if the request makes no sense, or if it is known already
+    /// that it cannot be started: no such directory, no shell.
+    pub fn resolve(&self, request: BashRequest) -> Result<BashSpec, BashError> {
+        request::resolve(&self.config, request)
+    }
+
+    /// Starts a command in the background. Nothing but a kill limits its time.
+    /// Must be called inside a tokio runtime; blocks for the start alone.
+    ///
+    /// # Errors
+    ///
+    /// [`BashError::Spawn`] if it could not be started.
+    pub fn start(&self, spec: BashSpec) -> Result<BashProcess, BashError> {
+        let process = Process::spawn(&spec.process)?;
+        Ok(BashProcess { process, cursors: Mutex::default() })
+    }
+
+    /// Runs a command until it ends, its time is over or `abort` is ready; the
+    /// first of them decides what the result says. A non-zero exit is no error.
+    /// Returns when nothing is left in the command's session: what outlives the
+    /// shell gets [`BashConfig::drain`] to end by itself, and is ended then.
+    ///
+    /// Dropping the future kills the command.
+    ///
+    /// # Errors
+    ///
+    /// [`BashError::Spawn`] if it could not be started, [`BashError::Aborted`] if
+    /// `abort` was ready before.
+    pub async fn run(
+        &self,
+        spec: BashSpec,
+        abort: impl Future<Output = ()>,
+    ) -> Result<ForegroundResult, BashError> {
+        foreground::run(spec, abort).await
+    }
+}
+
+/// A command in the background. Dropping it while it runs kills it.
+#[derive(Debug)]
+pub struct BashProcess {
+    process: Process,
+    cursors: Mutex<Cursors>,
+}
+
+#[derive(Debug, Default)]
+struct Cursors {
+    stdout: TextCursor,
+    stderr: TextCursor,
+}
+
+impl BashProcess {
+    /// What came since the last read, both streams in one text.
+    pub fn read(&self) -> String {
+        self.read_delta().merged()
+    }
+
+    /// What came since the last read, each stream by itself. It moves the same
+    /// cursors as [`read`](Self::read).
+    pub fn read_delta(&self) -> BashDelta {
+        let mut cursors = self.cursors.lock().unwrap_or_else(PoisonError::into_inner);
+        let Cursors { stdout, stderr } = &mut *cursors;
+        BashDelta {
+            stdout: self.process.read_text(Stream::Stdout, stdout),
+            stderr: self.process.read_text(Stream::Stderr, stderr),
+        }
+    }
+
+    /// Asks for its end: SIGTERM to everything in its session, and after the grace
+    /// SIGKILL. Returns at once and can be repeated. Says whether the request came
+    /// before all had ended.
+    pub fn kill(&self) -> bool {
+        self.process.terminate()
+    }
+
+    /// Waits until nothing of it is left and its output has been read. Any number
+    /// of callers may wait; the future does not keep the command alive.
+    pub fn done(&self) -> impl Future<Output = BashExit> + Send + 'static {
+        let done = self.process.done();
+        async move { done.await.into() }
+    }
+
+    /// How the shell ended, if it has; its children may still be running.
+    #[must_use]
+    pub fn shell_exit(&self) -> Option<Exit> {
+        self.process.exited()
+    }
+
+    /// How many of its processes live at this moment. Blocks for one look at
+    /// `/proc`, some milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// If `/proc` could not be read.
+    pub fn live_processes(&self) -> io::Result<usize> {
+        self.process.live_members()
+    }
+}

@@ -1,0 +1,289 @@
+//! Real commands. Every wait is for a fact, bounded generously.
+
+use std::fs;
+use std::future::{Future, pending, ready};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use longrun_core::End;
+use tokio::time::timeout;
+
+use super::*;
+use crate::process::SpawnError;
+
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn executor(change: impl FnOnce(&mut BashConfig)) -> BashExecutor {
+    let mut config = BashConfig::new("/");
+    change(&mut config);
+    BashExecutor::new(config).unwrap()
+}
+
+fn plain() -> BashExecutor {
+    executor(|_| {})
+}
+
+fn start(executor: &BashExecutor, command: &str) -> BashProcess {
+    executor.start(executor.resolve(BashRequest::new(command)).unwrap()).unwrap()
+}
+
+async fn run(executor: &BashExecutor, request: BashRequest) -> ForegroundResult {
+    soon(executor.run(executor.resolve(request).unwrap(), pending())).await.unwrap()
+}
+
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    timeout(PATIENCE, future).await.expect("a fact that never came")
+}
+
+/// What reads bring until they have brought a whole line.
+async fn line(process: &BashProcess) -> String {
+    soon(async {
+        let mut text = String::new();
+        while !text.contains('\n') {
+            text += &process.read();
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        text.trim().to_owned()
+    })
+    .await
+}
+
+async fn appears(path: &Path) -> String {
+    soon(async {
+        loop {
+            match fs::read_to_string(path) {
+                Ok(text) if text.ends_with('\n') => return text.trim().to_owned(),
+                Ok(_) | Err(_) => tokio::time::sleep(Duration::from_millis(2)).await,
+            }
+        }
+    })
+    .await
+}
+
+fn runs(pid: &str) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| !stat.rsplit(')').next().unwrap().trim_start().starts_with(['Z', 'X']))
+}
+
+fn refused(request: BashRequest) -> String {
+    plain().resolve(request).unwrap_err().to_string()
+}
+
+// contract: B1
+#[test]
+fn a_request_that_makes_no_sense_is_refused_with_the_reason() {
+    let ok = || BashRequest::new("true");
+    assert!(refused(BashRequest::new(" \n")).contains("empty"));
+    assert!(refused(BashRequest::new("a\0b")).contains("NUL character at byte 1"));
+    assert!(refused(BashRequest::new("x".repeat(200_000))).contains("200000 bytes"));
+    for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(refused(BashRequest { timeout_ms: Some(bad), ..ok() }).contains("positive finite"));
+    }
+    for name in ["", "a=b", "a\0"] {
+        let env = vec![(name.into(), "".into())];
+        assert!(refused(BashRequest { env, ..ok() }).contains("cannot be set"));
+    }
+    let gone = Some("/no/such".into());
+    assert!(refused(BashRequest { workdir: gone, ..ok() }).contains("no working directory"));
+    let file = Some("/proc/version".into());
+    assert!(refused(BashRequest { workdir: file, ..ok() }).contains("not a directory"));
+}
+
+// contract: B4
+#[test]
+fn a_missing_shell_is_known_before_anything_is_started() {
+    let executor = executor(|config| config.shell = "no-such-shell".into());
+    let error = executor.resolve(BashRequest::new("true")).unwrap_err();
+    assert!(matches!(error, BashError::Spawn(SpawnError::NoProgram { .. })), "{error}");
+}
+
+// contract: B1
+#[test]
+fn defaults_and_caps_are_filled_in_by_resolve_alone() {
+    let executor = executor(|config| config.cwd = "/proc".into());
+    let resolve = |workdir: Option<&str>, timeout_ms| {
+        let workdir = workdir.map(Into::into);
+        let request = BashRequest { workdir, timeout_ms, ..BashRequest::new("true") };
+        let spec = executor.resolve(request).unwrap();
+        (spec.workdir().to_str().unwrap().to_owned(), spec.timeout())
+    };
+    assert_eq!(resolve(None, None), ("/proc".into(), Duration::from_secs(120)));
+    assert_eq!(
+        resolve(Some("self"), Some(1.5)),
+        ("/proc/self".into(), Duration::from_micros(1500))
+    );
+    assert_eq!(resolve(Some("/tmp"), Some(1e300)), ("/tmp".into(), Duration::from_secs(600)));
+    assert_eq!(resolve(None, Some(1e-300)).1, Duration::from_nanos(1));
+}
+
+// contract: B9
+#[tokio::test]
+async fn the_environment_is_quiet_and_the_request_has_the_last_word() {
+    let request = BashRequest {
+        env: vec![("PAGER".into(), "less".into()), ("MY_TOKEN".into(), "given".into())],
+        ..BashRequest::new("echo $NO_COLOR $TERM $PAGER $GIT_PAGER $GIT_TERMINAL_PROMPT $MY_TOKEN")
+    };
+    let result = run(&plain(), request).await;
+    assert_eq!(result.stdout.text, "1 dumb less cat 0 given\n");
+}
+
+// contract: B3
+#[tokio::test]
+async fn a_foreground_command_tells_its_streams_and_its_exit() {
+    let request = BashRequest {
+        stdin: Some(b"hello".to_vec()),
+        workdir: Some("/proc".into()),
+        ..BashRequest::new("pwd; cat; echo oops >&2; exit 3")
+    };
+    let result = run(&plain(), request).await;
+    assert_eq!((result.exit, result.cause), (Exit::Code(3), Cause::Exited));
+    assert_eq!(result.stdout.text, "/proc\nhello");
+    assert_eq!(result.stderr.text, "oops\n");
+    assert_eq!((result.leftovers_ended, result.drained), (0, true));
+}
+
+// contract: B3
+#[tokio::test]
+async fn a_command_that_kills_itself_has_neither_timed_out_nor_been_aborted() {
+    let result = run(&plain(), BashRequest::new("kill -TERM $$")).await;
+    assert_eq!((result.exit.to_string(), result.cause), ("signal: SIGTERM".into(), Cause::Exited));
+}
+
+// contract: B3
+#[tokio::test]
+async fn the_timeout_decides_even_if_the_command_then_exits_well() {
+    let request = BashRequest {
+        timeout_ms: Some(2000.0),
+        ..BashRequest::new("trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.01; done")
+    };
+    let result = run(&plain(), request).await;
+    assert_eq!((result.exit, result.cause), (Exit::Code(0), Cause::TimedOut));
+    assert_eq!(result.stdout.text, "up\nbye\n");
+    assert_eq!(result.timeout, Duration::from_secs(2));
+}
+
+// contract: B3
+#[tokio::test]
+async fn an_abort_ends_the_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let executor = executor(|config| config.grace = Duration::from_millis(50));
+    let command =
+        format!("trap '' TERM; echo $$ > {}; while :; do sleep 0.01; done", file.display());
+    let spec = executor.resolve(BashRequest::new(command)).unwrap();
+    let abort = async { drop(appears(&file).await) };
+    let result = soon(executor.run(spec, abort)).await.unwrap();
+    assert_eq!((result.exit.to_string(), result.cause), ("signal: SIGKILL".into(), Cause::Aborted));
+    assert!(!runs(&appears(&file).await));
+}
+
+// contract: B3
+#[tokio::test]
+async fn a_caller_that_gave_up_before_starts_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("made");
+    let executor = plain();
+    let command = format!("touch {}", file.display());
+    let spec = executor.resolve(BashRequest::new(command)).unwrap();
+    assert!(matches!(executor.run(spec, ready(())).await, Err(BashError::Aborted)));
+    assert!(!file.exists());
+}
+
+// contract: B3
+#[tokio::test]
+async fn dropping_a_foreground_run_kills_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let executor = plain();
+    let command = format!("echo $$ > {}; sleep 1000; true", file.display());
+    let spec = executor.resolve(BashRequest::new(command)).unwrap();
+    let pid = tokio::select! {
+        _ = executor.run(spec, pending()) => unreachable!("it sleeps"),
+        pid = appears(&file) => pid,
+    };
+    soon(async {
+        while Path::new(&format!("/proc/{pid}")).exists() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+// contract: B6
+#[tokio::test]
+async fn leftovers_of_a_foreground_command_are_ended_and_counted() {
+    let executor = executor(|config| config.drain = Duration::from_millis(200));
+    let result =
+        run(&executor, BashRequest::new("sleep 1000 & echo $!; sleep 1000 & exit 2")).await;
+    assert_eq!((result.exit, result.cause), (Exit::Code(2), Cause::Exited));
+    assert_eq!((result.leftovers_ended, result.drained), (2, true));
+    assert!(!runs(result.stdout.text.trim()));
+}
+
+// contract: B6
+#[tokio::test]
+async fn leftovers_that_end_in_time_are_waited_for() {
+    let executor = executor(|config| config.drain = PATIENCE);
+    let result = run(&executor, BashRequest::new("(sleep 0.1; echo late) & exit 0")).await;
+    assert_eq!((result.stdout.text.as_str(), result.leftovers_ended), ("late\n", 0));
+}
+
+// contract: B4
+#[tokio::test]
+async fn a_background_command_completes_with_its_code() {
+    let process = start(&plain(), "echo out; echo err >&2; exit 9");
+    let exit = soon(process.done()).await;
+    assert_eq!(exit, BashExit { exit: Exit::Code(9), killed: false });
+    assert_eq!(exit.outcome().end, End::Completed);
+    assert_eq!(process.read(), "out\n[stderr]\nerr\n");
+    assert_eq!(process.read(), "");
+    assert!(!process.kill());
+}
+
+// contract: B4
+#[tokio::test]
+async fn a_killed_command_that_then_exits_by_itself_counts_as_killed() {
+    let process = start(&plain(), "trap 'exit 0' TERM; echo up; while :; do sleep 0.01; done");
+    assert_eq!(line(&process).await, "up");
+    assert!(process.kill());
+    let outcome = soon(process.done()).await.outcome();
+    assert_eq!((outcome.end, outcome.detail.as_deref()), (End::Killed, Some("exit code: 0")));
+}
+
+// contract: B6
+#[tokio::test]
+async fn the_shell_may_have_exited_while_its_children_go_on() {
+    let process = start(&plain(), "sleep 1000 & echo $!; exit 0");
+    let pid = line(&process).await;
+    soon(async {
+        while process.shell_exit().is_none() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert_eq!((process.shell_exit(), process.live_processes().unwrap()), (Some(Exit::Code(0)), 1));
+    assert!(process.kill());
+    soon(process.done()).await;
+    assert!(!runs(&pid));
+}
+
+// contract: R8
+#[tokio::test]
+async fn what_nobody_read_in_time_is_counted_in_the_text() {
+    let executor = executor(|config| config.memory_bytes = 10);
+    let process = start(&executor, "printf '%s' 0123456789abcde; printf E >&2");
+    soon(process.done()).await;
+    assert_eq!(process.read(), "[5 bytes of stdout were dropped]\n56789abcde\n[stderr]\nE");
+}
+
+// contract: B4
+#[tokio::test]
+async fn reading_never_waits() {
+    let process = start(&plain(), "sleep 1000");
+    let before = Instant::now();
+    assert_eq!(process.read(), "");
+    assert!(before.elapsed() < Duration::from_secs(5));
+    process.kill();
+    assert_eq!(soon(process.done()).await.outcome().detail.as_deref(), Some("signal: SIGTERM"));
+}

@@ -1,0 +1,54 @@
+//! The command `longrun`: a demonstration, and the runtime over JSON lines.
+
+mod demo;
+mod serve;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+/// Background tasks for AI agent harnesses.
+#[derive(Parser)]
+#[command(name = "longrun", version, about)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Show a scripted agent session on real commands, in a temporary folder.
+    Demo,
+    /// Drive the runtime with JSON lines on standard input and output.
+    Serve(serve::Options),
+}
+
+/// Runs the command with the arguments of this process.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("longrun: no runtime could be started: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let result = runtime.block_on(async {
+        match cli.command {
+            Command::Demo => demo::run().await,
+            Command::Serve(options) => serve::run(options).await,
+        }
+    });
+    // What blocks a thread still, a read of standard input, is not waited for.
+    runtime.shutdown_background();
+    result.unwrap_or_else(|error| {
+        eprintln!("longrun: {error}");
+        ExitCode::FAILURE
+    })
+}
+
+/// What ends a command early.
+type Failure = Box<dyn std::error::Error + Send + Sync>;

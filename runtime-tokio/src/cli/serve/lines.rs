@@ -1,0 +1,150 @@
+//! Standard input, line by line, and standard output likewise, each on a thread of its
+//! own: neither can be read or written without blocking.
+
+use std::{
+    io::{self, BufRead, Write},
+    sync::mpsc::{Receiver, Sender, channel},
+    thread,
+};
+
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+/// The longest request, in bytes. A longer line is read to its end and refused.
+pub(super) const MAX_LINE_BYTES: usize = 1024 * 1024;
+
+/// How many requests may be read ahead of the one that is being started.
+const AHEAD: usize = 64;
+
+/// A line of input, or why it is none.
+pub(super) enum Line {
+    Text(String),
+    TooLong { bytes: usize },
+    NotUtf8,
+}
+
+/// The lines of standard input, until its end.
+pub(super) fn input() -> mpsc::Receiver<Line> {
+    let (sender, receiver) = mpsc::channel(AHEAD);
+    thread::spawn(move || {
+        let mut stdin = io::stdin().lock();
+        while let Ok(Some(line)) = next_line(&mut stdin) {
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+fn next_line(input: &mut impl BufRead) -> io::Result<Option<Line>> {
+    let mut line = Vec::new();
+    let mut bytes = 0;
+    loop {
+        let chunk = input.fill_buf()?;
+        if chunk.is_empty() {
+            let line = (bytes > 0).then(|| finish(line, bytes));
+            return Ok(line);
+        }
+        let end = chunk.iter().position(|&byte| byte == b'\n');
+        let part = &chunk[..end.unwrap_or(chunk.len())];
+        bytes += part.len();
+        if bytes <= MAX_LINE_BYTES {
+            line.extend_from_slice(part);
+        }
+        let used = part.len() + usize::from(end.is_some());
+        input.consume(used);
+        if end.is_some() {
+            return Ok(Some(finish(line, bytes)));
+        }
+    }
+}
+
+fn finish(line: Vec<u8>, bytes: usize) -> Line {
+    if bytes > MAX_LINE_BYTES {
+        return Line::TooLong { bytes };
+    }
+    String::from_utf8(line).map_or(Line::NotUtf8, Line::Text)
+}
+
+enum Message {
+    Line(String),
+    Flushed(oneshot::Sender<()>),
+}
+
+/// Standard output. Clones write to the same.
+#[derive(Clone)]
+pub(super) struct Output {
+    sender: Sender<Message>,
+    /// Cancelled when nobody reads any more.
+    pub(super) gone: CancellationToken,
+}
+
+impl Output {
+    pub(super) fn start() -> Self {
+        let (sender, receiver) = channel();
+        let gone = CancellationToken::new();
+        let output = Self { sender, gone: gone.clone() };
+        thread::spawn(move || {
+            if write_all(&receiver).is_err() {
+                gone.cancel();
+            }
+        });
+        output
+    }
+
+    /// Writes one object, on one line.
+    pub(super) fn send(&self, value: &Value) {
+        // An error means that nobody reads any more, which `gone` tells.
+        let _ = self.sender.send(Message::Line(value.to_string()));
+    }
+
+    /// Waits until all that was sent so far is written, or nobody reads it.
+    pub(super) async fn flushed(&self) {
+        let (sender, receiver) = oneshot::channel();
+        let _ = self.sender.send(Message::Flushed(sender));
+        let _ = receiver.await;
+    }
+}
+
+fn write_all(messages: &Receiver<Message>) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    for message in messages {
+        match message {
+            Message::Line(mut line) => {
+                line.push('\n');
+                stdout.write_all(line.as_bytes())?;
+                stdout.flush()?;
+            }
+            Message::Flushed(done) => {
+                let _ = done.send(());
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_end_at_newlines_and_at_the_end_and_a_long_one_is_passed_over() {
+        let long = "x".repeat(MAX_LINE_BYTES + 1);
+        let input = format!("one\n\n{long}\n{}\nlast", "y".repeat(MAX_LINE_BYTES));
+        let mut input = io::BufReader::with_capacity(7, input.as_bytes());
+        let mut next = || match next_line(&mut input).unwrap() {
+            Some(Line::Text(text)) => format!("{} {}", text.len(), &text[..text.len().min(4)]),
+            Some(Line::TooLong { bytes }) => format!("too long: {bytes}"),
+            Some(Line::NotUtf8) => "not UTF-8".to_owned(),
+            None => "end".to_owned(),
+        };
+        assert_eq!(next(), "3 one");
+        assert_eq!(next(), "0 ");
+        assert_eq!(next(), format!("too long: {}", MAX_LINE_BYTES + 1));
+        assert_eq!(next(), format!("{MAX_LINE_BYTES} yyyy"));
+        assert_eq!(next(), "4 last");
+        assert_eq!(next(), "end");
+    }
+}

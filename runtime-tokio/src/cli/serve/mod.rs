@@ -1,0 +1,266 @@
+//! `longrun serve`: the runtime over JSON lines.
+
+mod agents;
+mod calls;
+mod lines;
+mod options;
+mod request;
+
+use std::{
+    future::Future,
+    pin::{Pin, pin},
+    process::ExitCode,
+    sync::Arc,
+    task::Poll,
+};
+
+use longrun_shared::{
+    Changed, Guard, TaskService,
+    core::controls::{ControlsConfig, PublicTask},
+};
+use serde_json::{Map, Value, json};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::task::TaskTracker;
+
+pub(super) use self::options::Options;
+use self::{
+    agents::Agents,
+    calls::Calls,
+    lines::{Line, Output},
+    request::{Request, Trouble},
+};
+use super::Failure;
+use crate::{
+    Builder,
+    bash::BashExecutor,
+    tools::{Bash, Controls},
+};
+
+/// Serves until the end of input, a `shutdown`, or a signal.
+pub(super) async fn run(options: Options) -> Result<ExitCode, Failure> {
+    let server = Arc::new(Server::new(&options)?);
+    let _events = if options.events { Some(server.report_changes()?) } else { None };
+    let mut signals = Signals::new()?;
+    let mut input = lines::input();
+    let ended = loop {
+        tokio::select! {
+            line = input.recv() => match line {
+                None => break Ended::Input,
+                Some(line) => {
+                    if let Some(tag) = server.take(line).await {
+                        break Ended::Asked(tag);
+                    }
+                }
+            },
+            number = signals.next() => break Ended::Signal(number),
+            () = server.output.gone.cancelled() => break Ended::Output,
+        }
+    };
+    server.end(ended).await
+}
+
+/// Why a server ends.
+enum Ended {
+    /// Its input did.
+    Input,
+    /// Nobody reads its output.
+    Output,
+    /// By a request of that tag, to be answered.
+    Asked(Option<Value>),
+    /// By that signal.
+    Signal(u8),
+}
+
+struct Server {
+    service: TaskService,
+    controls: Controls,
+    bash: Bash,
+    agents: Agents,
+    calls: Calls,
+    requests: TaskTracker,
+    output: Output,
+}
+
+impl Server {
+    fn new(options: &Options) -> Result<Self, Failure> {
+        let controls: ControlsConfig = options.controls()?;
+        let executor = BashExecutor::new(options.bash()?)?;
+        let service = Builder::new().config(options.config()).build()?;
+        let controls = Controls::mount(&service, &service.root(), controls, options.notices())?;
+        let bash = Bash::new(service.clone(), executor, options.bash_tool());
+        let output = Output::start();
+        let agents = Agents::new(service.clone(), output.clone());
+        let (calls, requests) = (Calls::default(), TaskTracker::new());
+        Ok(Self { service, controls, bash, agents, calls, requests, output })
+    }
+
+    fn report_changes(self: &Arc<Self>) -> Result<Guard, Failure> {
+        let server = Arc::downgrade(self);
+        Ok(self.service.on_tasks_changed(move |changed| {
+            if let Some(server) = server.upgrade() {
+                server.report_change(*changed);
+            }
+        })?)
+    }
+
+    fn report_change(&self, changed: Changed) {
+        let agent = changed.owner.and_then(|owner| self.agents.by_key(owner));
+        let caller = agent.as_ref().and_then(|agent| agent.owner.caller());
+        let tasks: Vec<PublicTask> = self.service.list(&caller).iter().map(Into::into).collect();
+        let owner = agent.map(|agent| agent.name());
+        self.output.send(&json!({"event": "changed", "owner": owner, "tasks": tasks}));
+    }
+
+    /// Starts what a line asks for, up to where it has to wait: requests begin in the
+    /// order in which they come. Returns the tag of a request to end.
+    async fn take(self: &Arc<Self>, line: Line) -> Option<Option<Value>> {
+        let (tag, request) = request::parse(line);
+        let request = match request {
+            Ok(Request::Shutdown {}) => return Some(tag),
+            Ok(request) => request,
+            Err(trouble) => {
+                self.reply(tag, trouble.reply());
+                return None;
+            }
+        };
+        let server = Arc::clone(self);
+        let mut answer = Box::pin(async move {
+            let reply = server.answer(&tag, request).await;
+            server.reply(tag, reply.unwrap_or_else(|trouble| trouble.reply()));
+        });
+        if !is_ready_at_once(answer.as_mut()).await {
+            self.requests.spawn(answer);
+        }
+        None
+    }
+
+    fn reply(&self, tag: Option<Value>, reply: Value) {
+        let mut fields = Map::new();
+        fields.extend(tag.map(|tag| ("tag".to_owned(), tag)));
+        if let Value::Object(reply) = reply {
+            fields.extend(reply);
+        }
+        self.output.send(&Value::Object(fields));
+    }
+
+    async fn answer(&self, tag: &Option<Value>, request: Request) -> Result<Value, Trouble> {
+        match request {
+            Request::Open { owner, session, cwd } => self.open(&owner, &session, cwd),
+            Request::Call { owner, tool, args } => {
+                self.call(tag, owner.as_deref(), &tool, args).await
+            }
+            Request::Abort { call } => self.calls.abort(&call).map(|()| json!({"ok": true})),
+            Request::State { owner, busy } => {
+                self.agents.get(&owner)?.owner.set_busy(busy);
+                Ok(json!({"ok": true}))
+            }
+            Request::Claim { owner, source, or_idle } => {
+                let agent = self.agents.get(&owner)?;
+                let claimed = if or_idle {
+                    agent.owner.claim_or_idle(source)
+                } else {
+                    Some(agent.owner.claim(source))
+                };
+                let idle = claimed.is_none();
+                let messages: Vec<Value> = claimed
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|notice| json!({"task": notice.task.id, "text": notice.text}))
+                    .collect();
+                Ok(json!({"messages": messages, "idle": idle}))
+            }
+            Request::Tasks { owner } => {
+                let agent = owner.map(|owner| self.agents.get(&owner)).transpose()?;
+                let caller = agent.and_then(|agent| agent.owner.caller());
+                let tasks = self.service.list(&caller);
+                let tasks: Vec<PublicTask> = tasks.iter().map(Into::into).collect();
+                Ok(json!({"tasks": tasks}))
+            }
+            Request::Dispose { owner } => {
+                let agent = self.agents.get(&owner)?;
+                let orphans = agent.owner.dispose().await;
+                let orphans = orphans.map_err(|error| broken(&error))?;
+                Ok(json!({"ok": true, "orphans": orphans}))
+            }
+            Request::Shutdown {} => unreachable!("the main loop ends with it"),
+        }
+    }
+
+    fn open(
+        &self,
+        owner: &str,
+        session: &str,
+        cwd: Option<std::path::PathBuf>,
+    ) -> Result<Value, Trouble> {
+        if owner.is_empty() || session.is_empty() {
+            let expected = "expected an `owner` and a `session` that are not empty";
+            return Err(Trouble::new("invalid_request", expected));
+        }
+        if let Some(cwd) = cwd.as_ref().filter(|cwd| !cwd.is_absolute() || !cwd.is_dir()) {
+            let message = format!("`cwd`: expected an absolute path of a directory, got {cwd:?}");
+            return Err(Trouble::new("invalid_request", message));
+        }
+        let replaced = self.agents.open(owner, session, cwd).map_err(|error| broken(&error))?;
+        Ok(match replaced {
+            Some(replaced) => json!({"ok": true, "replaced": replaced}),
+            None => json!({"ok": true}),
+        })
+    }
+
+    /// Ends all work, then itself.
+    async fn end(self: &Arc<Self>, ended: Ended) -> Result<ExitCode, Failure> {
+        let shutdown = self.service.shutdown();
+        self.calls.abort_commands();
+        let orphans = shutdown.await?;
+        self.requests.close();
+        self.requests.wait().await;
+        let code = match ended {
+            Ended::Input => ExitCode::SUCCESS,
+            Ended::Output => ExitCode::FAILURE,
+            Ended::Signal(number) => ExitCode::from(128 + number),
+            Ended::Asked(tag) => {
+                self.reply(tag, json!({"ok": true, "orphans": orphans}));
+                ExitCode::SUCCESS
+            }
+        };
+        self.output.flushed().await;
+        Ok(code)
+    }
+}
+
+fn broken(error: &dyn std::error::Error) -> Trouble {
+    Trouble::new("broken", error.to_string())
+}
+
+/// Polls a future once: it goes as far as it can without waiting.
+async fn is_ready_at_once(mut future: Pin<&mut (impl Future<Output = ()> + ?Sized)>) -> bool {
+    std::future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context).is_ready())).await
+}
+
+/// The signals that end a server in good order.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// The number of the next one.
+    async fn next(&mut self) -> u8 {
+        let (terminate, interrupt, hangup) =
+            (pin!(self.terminate.recv()), pin!(self.interrupt.recv()), pin!(self.hangup.recv()));
+        tokio::select! {
+            _ = terminate => 15,
+            _ = interrupt => 2,
+            _ = hangup => 1,
+        }
+    }
+}

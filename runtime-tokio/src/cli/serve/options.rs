@@ -1,0 +1,107 @@
+//! How `longrun serve` is set.
+
+use std::{ffi::OsString, time::Duration};
+
+use clap::{Args, ValueEnum};
+use longrun_shared::{
+    Config, Delivery, NoticePolicy,
+    core::controls::{ControlsConfig, InvalidControlsConfig},
+};
+
+use crate::{bash::BashConfig, tools::BashOptions};
+
+/// The options of `longrun serve`. Times are in milliseconds.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Options {
+    /// Tasks that one owner may have at work.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    max_active_per_owner: usize,
+    /// How long task_output waits when it is not told.
+    #[arg(long, value_name = "MS", default_value_t = 30_000)]
+    wait_timeout_ms: u64,
+    /// The longest that task_output waits.
+    #[arg(long, value_name = "MS", default_value_t = 600_000)]
+    max_wait_timeout_ms: u64,
+    /// Whether an idle owner is woken when a task has ended.
+    #[arg(long, value_enum, default_value_t = DeliveryOption::Quiet)]
+    delivery: DeliveryOption,
+    /// How often in a row an owner is woken before it claims user input.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    max_consecutive_wakes: u32,
+    /// The cap on each text about a bash task, in bytes; none by default.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
+    output_limit_bytes: Option<u64>,
+    /// How long a foreground command may take when it is not told.
+    #[arg(long, value_name = "MS", default_value_t = 120_000)]
+    timeout_ms: u64,
+    /// The longest that a foreground command may take.
+    #[arg(long, value_name = "MS", default_value_t = 600_000)]
+    max_timeout_ms: u64,
+    /// How much of each output stream is kept in memory, in bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 64_000)]
+    memory_bytes: usize,
+    /// How long a process may take to end after SIGTERM, before it gets SIGKILL.
+    #[arg(long, value_name = "MS", default_value_t = 3_000)]
+    grace_ms: u64,
+    /// How long an output pipe may stay open after the end, and what outlives the shell
+    /// of a foreground command may go on.
+    #[arg(long, value_name = "MS", default_value_t = 2_000)]
+    drain_ms: u64,
+    /// How long a task may take to end once a disposal has cancelled it, before it is
+    /// given up; without it a disposal waits for as long as it takes.
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    teardown_deadline_ms: Option<u64>,
+    /// Let a variable through that commands would not inherit, since its name looks like
+    /// a secret's. Can be repeated.
+    #[arg(long, value_name = "NAME")]
+    env: Vec<OsString>,
+    /// Tell what has changed in an owner's tasks.
+    #[arg(long)]
+    pub(super) events: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum DeliveryOption {
+    Quiet,
+    Wakeup,
+}
+
+impl Options {
+    pub(super) fn config(&self) -> Config {
+        Config {
+            max_active_per_owner: self.max_active_per_owner,
+            teardown_deadline: self.teardown_deadline_ms.map(Duration::from_millis),
+            ..Config::default()
+        }
+    }
+
+    pub(super) fn controls(&self) -> Result<ControlsConfig, InvalidControlsConfig> {
+        ControlsConfig::new(self.wait_timeout_ms, self.max_wait_timeout_ms)
+    }
+
+    pub(super) fn notices(&self) -> NoticePolicy {
+        NoticePolicy {
+            delivery: match self.delivery {
+                DeliveryOption::Quiet => Delivery::Quiet,
+                DeliveryOption::Wakeup => Delivery::Wakeup,
+            },
+            max_consecutive_wakes: self.max_consecutive_wakes,
+        }
+    }
+
+    pub(super) fn bash(&self) -> std::io::Result<BashConfig> {
+        Ok(BashConfig {
+            timeout: Duration::from_millis(self.timeout_ms),
+            max_timeout: Duration::from_millis(self.max_timeout_ms),
+            memory_bytes: self.memory_bytes,
+            grace: Duration::from_millis(self.grace_ms),
+            drain: Duration::from_millis(self.drain_ms),
+            pass_env: self.env.clone(),
+            ..BashConfig::new(std::env::current_dir()?)
+        })
+    }
+
+    pub(super) fn bash_tool(&self) -> BashOptions {
+        BashOptions { output_limit_bytes: self.output_limit_bytes, ..BashOptions::default() }
+    }
+}

@@ -1,0 +1,89 @@
+//! One look at `/proc` for all that ask in the same moment.
+//!
+//! A look costs some milliseconds on a busy machine, so it happens on a blocking
+//! thread, and everybody who asked before it began shares what it saw. Who asks
+//! while one is under way gets the next one: a look that began earlier could miss
+//! what the asker already knows.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use super::session::Census;
+
+type Answer = Result<Arc<Census>, Arc<io::Error>>;
+
+#[derive(Debug)]
+struct Desk {
+    waiting: Vec<oneshot::Sender<Answer>>,
+    staffed: bool,
+}
+
+static DESK: Mutex<Desk> = Mutex::new(Desk { waiting: Vec::new(), staffed: false });
+
+fn desk() -> MutexGuard<'static, Desk> {
+    DESK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sees every live process, as of some moment after this was called.
+///
+/// # Errors
+///
+/// See [`Census::take`].
+pub(crate) async fn census() -> Answer {
+    loop {
+        if let Ok(answer) = ask().await {
+            return answer;
+        }
+        // The clerk went away with its runtime, which may be another one than
+        // ours: ask again, and be the one who employs the next.
+    }
+}
+
+fn ask() -> oneshot::Receiver<Answer> {
+    let (sender, receiver) = oneshot::channel();
+    let mut desk = desk();
+    desk.waiting.push(sender);
+    if !desk.staffed {
+        desk.staffed = true;
+        let clerk = Clerk;
+        drop(desk);
+        tokio::task::spawn_blocking(move || clerk.serve());
+    }
+    receiver
+}
+
+/// Whoever holds this serves the desk; dropping it, served or not, frees the
+/// desk for another.
+struct Clerk;
+
+impl Clerk {
+    fn serve(self) {
+        loop {
+            let mut desk = desk();
+            let waiting = std::mem::take(&mut desk.waiting);
+            if waiting.is_empty() {
+                // Said under the same lock as the look at the queue: nobody can
+                // have queued up in between.
+                desk.staffed = false;
+                std::mem::forget(self);
+                return;
+            }
+            drop(desk);
+            let answer = Census::take().map(Arc::new).map_err(Arc::new);
+            for asker in waiting {
+                // An asker that has gone away needs no answer.
+                drop(asker.send(answer.clone()));
+            }
+        }
+    }
+}
+
+impl Drop for Clerk {
+    fn drop(&mut self) {
+        let mut desk = desk();
+        desk.staffed = false;
+        desk.waiting.clear();
+    }
+}

@@ -1,0 +1,65 @@
+//! The task that accompanies one process from its start until it is closed.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::unix::pipe::Receiver;
+use tokio::time::timeout;
+
+use super::pidfd::Watched;
+use super::pipes;
+use super::shared::Shared;
+use super::watch::Watch;
+
+/// Ends everything if the driver ends early: its runtime was shut down, or it
+/// panicked.
+#[derive(Debug)]
+pub(crate) struct Guard(pub(crate) Arc<Shared>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
+
+/// What the driver works with; all of it made before the task is spawned, so
+/// that a task that never runs cleans up as well.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    pub(crate) guard: Guard,
+    pub(crate) leader: Option<Watched>,
+    pub(crate) stdout: Receiver,
+    pub(crate) stderr: Receiver,
+    pub(crate) grace: Duration,
+    pub(crate) drain: Duration,
+}
+
+impl Driver {
+    /// Runs until the process is closed.
+    pub(crate) async fn run(self) {
+        let Self { guard, leader, stdout, stderr, grace, drain } = self;
+        let shared = &guard.0;
+        let mut reading = pin!(async {
+            tokio::join!(
+                pipes::drain(stdout, &shared.stdout),
+                pipes::drain(stderr, &shared.stderr)
+            );
+        });
+        let watch = Watch::new(shared, leader, grace);
+        let mut empty = pin!(watch.until_empty());
+        let mut drained = false;
+        loop {
+            tokio::select! {
+                () = &mut reading, if !drained => drained = true,
+                () = &mut empty => break,
+            }
+        }
+        let exit = shared.custody.release();
+        if !drained {
+            // Something that left the session may hold a pipe for ever.
+            drained = timeout(drain, &mut reading).await.is_ok();
+        }
+        shared.close(exit, drained);
+    }
+}

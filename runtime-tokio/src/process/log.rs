@@ -1,0 +1,152 @@
+//! The last bytes of a stream, addressed by where they stood in it.
+//!
+//! The model: a stream is an endless row of bytes, the log a window on its end.
+//! A reader names the offset it has come to and gets everything from there on,
+//! together with the number of bytes that slid out of the window before it came.
+
+use std::collections::VecDeque;
+
+/// The last `cap` bytes of one stream.
+#[derive(Debug)]
+pub struct ByteLog {
+    kept: VecDeque<u8>,
+    cap: usize,
+    /// How many bytes were ever written; the offset one past the last kept byte.
+    written: u64,
+    ended: bool,
+}
+
+/// What a reader gets.
+#[derive(Debug, PartialEq, Eq)]
+pub struct LogChunk {
+    /// Every kept byte from the reader's offset on.
+    pub bytes: Vec<u8>,
+    /// The offset to read from next time.
+    pub next: u64,
+    /// How many bytes between the reader's offset and `bytes` are gone.
+    pub dropped: u64,
+}
+
+impl ByteLog {
+    /// An empty log that keeps the last `cap` bytes.
+    #[must_use]
+    pub const fn new(cap: usize) -> Self {
+        Self { kept: VecDeque::new(), cap, written: 0, ended: false }
+    }
+
+    /// Adds what the stream brought. The cost is that of copying the bytes that
+    /// are kept, whatever the log held before.
+    pub fn append(&mut self, bytes: &[u8]) {
+        self.written += bytes.len() as u64;
+        let tail = &bytes[bytes.len().saturating_sub(self.cap)..];
+        let excess = (self.kept.len() + tail.len()).saturating_sub(self.cap);
+        self.kept.drain(..excess);
+        self.make_room(tail.len());
+        self.kept.extend(tail);
+    }
+
+    /// Doubles the room when it runs out, but never beyond the cap: left to
+    /// itself, the queue could take nearly twice the memory it was promised.
+    fn make_room(&mut self, more: usize) {
+        let needed = self.kept.len() + more;
+        if needed > self.kept.capacity() {
+            let target = needed.max(self.kept.capacity() * 2).min(self.cap);
+            self.kept.reserve_exact(target - self.kept.len());
+        }
+    }
+
+    /// Says that nothing more will come.
+    pub const fn finish(&mut self) {
+        self.ended = true;
+    }
+
+    /// Whether the stream has ended.
+    #[must_use]
+    pub const fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// How many bytes the stream has brought so far.
+    #[must_use]
+    pub const fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Everything kept from `offset` on. An offset beyond the end reads nothing
+    /// and stays where it is.
+    #[must_use]
+    pub fn read_from(&self, offset: u64) -> LogChunk {
+        let start = self.written - self.kept.len() as u64;
+        let dropped = start.saturating_sub(offset);
+        let skip = usize::try_from(offset.saturating_sub(start)).unwrap_or(usize::MAX);
+        let skip = skip.min(self.kept.len());
+        let bytes = self.kept.range(skip..).copied().collect();
+        LogChunk { bytes, next: offset.max(self.written), dropped }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    // contract: B7
+    #[test]
+    fn exactly_the_cap_is_kept_whole() {
+        let mut log = ByteLog::new(4);
+        log.append(b"abcd");
+        assert_eq!(log.read_from(0), LogChunk { bytes: b"abcd".to_vec(), next: 4, dropped: 0 });
+        log.append(b"e");
+        assert_eq!(log.read_from(0), LogChunk { bytes: b"bcde".to_vec(), next: 5, dropped: 1 });
+    }
+
+    // contract: B7
+    #[test]
+    fn the_memory_never_exceeds_the_cap() {
+        let mut log = ByteLog::new(64_000);
+        for _ in 0..1_000 {
+            log.append(&[b'x'; 777]);
+            assert!(log.kept.capacity() <= 64_000);
+        }
+    }
+
+    // contract: R1
+    #[test]
+    fn an_offset_beyond_the_end_reads_nothing_and_stays() {
+        let mut log = ByteLog::new(4);
+        log.append(b"ab");
+        assert_eq!(log.read_from(9), LogChunk { bytes: Vec::new(), next: 9, dropped: 0 });
+    }
+
+    fn chunk() -> impl Strategy<Value = Vec<u8>> {
+        prop::collection::vec(any::<u8>(), 0..50)
+    }
+
+    proptest! {
+        // contract: R1
+        // contract: R8
+        #[test]
+        fn delivered_and_dropped_bytes_are_all_that_was_written(
+            cap in 1_usize..40,
+            steps in prop::collection::vec((chunk(), any::<bool>()), 0..30),
+        ) {
+            let mut log = ByteLog::new(cap);
+            let mut whole: Vec<u8> = Vec::new();
+            let mut at = 0;
+            for (bytes, read) in steps {
+                log.append(&bytes);
+                whole.extend(&bytes);
+                prop_assert_eq!(log.written(), whole.len() as u64);
+                if read {
+                    let chunk = log.read_from(at);
+                    let from = usize::try_from(at + chunk.dropped).unwrap();
+                    prop_assert_eq!(&chunk.bytes, &whole[from..]);
+                    prop_assert_eq!(chunk.next, whole.len() as u64);
+                    prop_assert!(chunk.dropped == 0 || chunk.bytes.len() == cap);
+                    at = chunk.next;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Operating-system processes: started so that all they leave behind is found,
+//! watched without polling, ended to the last one. Linux only.
+//!
+//! # The model
+//!
+//! A process leads its own *session*; whatever it starts is in that session too,
+//! unless it takes the trouble to leave. Two facts are told of it:
+//!
+//! - *exited*: the leader has ended, with a code or by a signal;
+//! - *closed*: nobody lives in the session any more, and its output has been read
+//!   to the end, or for as long as [`ProcessSpec::drain`] allows: a process that
+//!   left the session may hold the pipes open for ever.
+//!
+//! The leader is reaped between the two, never earlier: until then the session's
+//! number cannot be given to a stranger, and may be signalled.
+//!
+//! # What we do to your process
+//!
+//! Before it is executed it gets a new session (so it has no controlling
+//! terminal), default signal handling (nothing blocked, nothing ignored), and no
+//! descriptors but 0, 1 and 2. Its standard input is empty, or the text that it
+//! was given.
+//!
+//! # What we ask of the host
+//!
+//! A tokio runtime with I/O and time enabled, a mounted `/proc`, Linux 5.4. If
+//! the host ignores `SIGCHLD` or reaps children that are not its own, exits are
+//! [`Exit::Unavailable`], and all else holds.
+
+mod before_exec;
+mod census;
+mod custody;
+mod driver;
+mod exit;
+mod log;
+mod pidfd;
+mod pipes;
+mod session;
+mod shared;
+mod spawn;
+#[cfg(test)]
+mod tests;
+mod text;
+mod watch;
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use tokio::sync::watch::Receiver;
+
+use self::custody::Custody;
+use self::driver::{Driver, Guard};
+use self::pidfd::Watched;
+use self::shared::{Facts, Shared, Want};
+use self::spawn::Spawned;
+
+pub use self::exit::{Exit, SignalNumber};
+pub use self::log::{ByteLog, LogChunk};
+pub use self::spawn::{ProcessSpec, SpawnError, check_directory, check_program};
+pub use self::text::{StreamText, TextCursor};
+
+/// One of the two output streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stream {
+    /// Descriptor 1.
+    Stdout,
+    /// Descriptor 2.
+    Stderr,
+}
+
+/// The end of a process and of everything in its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// How the leader ended.
+    pub exit: Exit,
+    /// Whether a request to end it was accepted before it was closed.
+    pub terminated: bool,
+    /// Whether the output was read to its end. If not, something outside the
+    /// session still held a pipe.
+    pub drained: bool,
+}
+
+/// A running process, or one that has ended.
+///
+/// Dropping it while it runs kills the session at once. So does the shutdown of
+/// the runtime that it was started in.
+#[derive(Debug)]
+pub struct Process {
+    shared: Arc<Shared>,
+}
+
+impl Process {
+    /// Starts a process. When this returns, the program has been executed; the
+    /// calling thread is blocked for the millisecond that this takes.
+    ///
+    /// # Errors
+    ///
+    /// [`SpawnError`] names what was wrong. Nothing was started then.
+    ///
+    /// # Panics
+    ///
+    /// If the current runtime has no I/O driver, as tokio itself does.
+    pub fn spawn(spec: &ProcessSpec) -> Result<Self, SpawnError> {
+        let runtime = Handle::try_current().map_err(|_| SpawnError::NoRuntime)?;
+        let Spawned { pid, pidfd, stdout, stderr } = spawn::spawn(spec)?;
+        let custody = Custody::new(pid, pidfd.map(Arc::new));
+        let shared = Arc::new(Shared::new(custody, spec.memory_bytes));
+        // From here on whatever fails ends the process again.
+        let guard = Guard(Arc::clone(&shared));
+        let fail = |source: io::Error| SpawnError::Failed { program: spec.program.clone(), source };
+        let leader = shared.custody.leader().cloned();
+        let leader = leader.map(Watched::new);
+        let driver = Driver {
+            guard,
+            leader: leader.transpose().map_err(fail)?,
+            stdout: pipes::receiver(stdout).map_err(fail)?,
+            stderr: pipes::receiver(stderr).map_err(fail)?,
+            grace: spec.grace,
+            drain: spec.drain,
+        };
+        runtime.spawn(driver.run());
+        Ok(Self { shared })
+    }
+
+    /// The pid of the leader, which is the number of the session too.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.shared.custody.session().as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// Asks for the end of everything in the session: SIGTERM, and after the
+    /// grace SIGKILL to what is left. Returns at once, can be repeated, and may be
+    /// called from anywhere. Says whether the request came before the process was
+    /// closed.
+    pub fn terminate(&self) -> bool {
+        self.shared.request(Want::Terminate)
+    }
+
+    /// How the leader ended, if it has.
+    #[must_use]
+    pub fn exited(&self) -> Option<Exit> {
+        self.shared.facts.borrow().exited
+    }
+
+    /// How all of it ended, if it has. After that, a read gets the last bytes.
+    #[must_use]
+    pub fn closed(&self) -> Option<Closed> {
+        self.shared.facts.borrow().closed
+    }
+
+    /// Waits for the leader's exit. The future does not keep the process alive.
+    pub fn wait_exited(&self) -> impl Future<Output = Exit> + Send + 'static {
+        let facts = self.shared.facts.subscribe();
+        async move { fact(facts, |facts| facts.exited).await.unwrap_or(Exit::Unavailable) }
+    }
+
+    /// Waits until the process is closed. Any number of callers may wait; the
+    /// future does not keep the process alive.
+    pub fn done(&self) -> impl Future<Output = Closed> + Send + 'static {
+        let facts = self.shared.facts.subscribe();
+        async move {
+            // The driver tells the end even if it is dropped before it.
+            let unknown = Closed { exit: Exit::Unavailable, terminated: true, drained: false };
+            fact(facts, |facts| facts.closed).await.unwrap_or(unknown)
+        }
+    }
+
+    /// How many processes live in the session at this moment, the leader
+    /// included. Blocks for one look at `/proc`, some milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// If `/proc` could not be read.
+    pub fn live_members(&self) -> io::Result<usize> {
+        Ok(self.shared.custody.members()?.len())
+    }
+
+    /// What a stream brought since the cursor's last read, as text.
+    pub fn read_text(&self, stream: Stream, cursor: &mut TextCursor) -> StreamText {
+        cursor.read(&self.shared.log(stream).lock())
+    }
+
+    /// The bytes of a stream from an offset on, as far as they are kept.
+    #[must_use]
+    pub fn read_bytes(&self, stream: Stream, offset: u64) -> LogChunk {
+        self.shared.log(stream).lock().read_from(offset)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if self.shared.request(Want::Kill) {
+            // At once, and without the driver: its runtime may not get to it.
+            self.shared.custody.kill_now();
+        }
+    }
+}
+
+async fn fact<T: Copy>(
+    mut facts: Receiver<Facts>,
+    find: impl Fn(&Facts) -> Option<T>,
+) -> Option<T> {
+    let found = facts.wait_for(|facts| find(facts).is_some()).await.ok()?;
+    find(&found)
+}

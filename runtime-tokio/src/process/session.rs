@@ -1,0 +1,207 @@
+//! Who lives in a session, and how to signal exactly them.
+//!
+//! A session is a number that every process inherits and only `setsid` changes.
+//! There is no call that lists or signals one, so its members are read from
+//! `/proc`. A pid found there may be somebody else's by the time it is used;
+//! therefore a descriptor of the process is opened first, then the identity
+//! (session and start time) is read again, and only then is the *descriptor*
+//! signalled: from the opening on it means that process or none.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+/// Large enough for any line of `/proc/<pid>/stat`.
+const STAT_BYTES: usize = 4096;
+
+/// How often one look reads the list of processes; more than twice only where
+/// something forks without pause.
+const LISTINGS: u32 = 4;
+
+/// One live process, at the moment of a look. Ordered by age, eldest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Member {
+    /// In clock ticks since boot; together with the pid it names a process.
+    started: u64,
+    pid: i32,
+    session: i32,
+}
+
+/// Every live process that could be seen, at one moment.
+#[derive(Debug)]
+pub(crate) struct Census(Vec<Member>);
+
+impl Census {
+    /// Looks at every process. Costs about 20 µs for each, and blocks as long.
+    ///
+    /// # Errors
+    ///
+    /// If `/proc` could not be read, for lack of descriptors for example: then
+    /// nothing is known, and in particular not that a session is empty.
+    pub(crate) fn take() -> io::Result<Self> {
+        let mut live = Vec::new();
+        let mut seen = BTreeSet::new();
+        for _ in 0..LISTINGS {
+            // A list is old by the time its last entry is looked at: a process may
+            // have handed on to a child and ended. So it is read until it has
+            // brought nothing new.
+            let fresh: Vec<_> = pids()?.difference(&seen).copied().collect();
+            if fresh.is_empty() {
+                break;
+            }
+            for pid in fresh {
+                seen.insert(pid);
+                live.extend(look_at(pid)?.filter(|found| found.alive).map(|found| found.member));
+            }
+        }
+        Ok(Self(live))
+    }
+
+    /// Those who live in that session, eldest first: parents before the children
+    /// that they would otherwise miss.
+    pub(crate) fn members_of(&self, session: Pid) -> Vec<Member> {
+        let session = session.as_raw_nonzero().get();
+        let mut members: Vec<_> =
+            self.0.iter().filter(|member| member.session == session).copied().collect();
+        members.sort_unstable();
+        members
+    }
+}
+
+impl Member {
+    /// A descriptor of this very process, or `None` if it is gone.
+    pub(crate) fn open(self) -> io::Result<Option<OwnedFd>> {
+        Ok(self.open_with_state()?.map(|(pidfd, _)| pidfd))
+    }
+
+    /// Whether it still lives, and in the same session.
+    pub(crate) fn is_there(self) -> io::Result<bool> {
+        Ok(look_at(self.pid)?.is_some_and(|now| now.alive && now.member == self))
+    }
+
+    /// Sends it a signal. Says whether it was there and took it.
+    pub(crate) fn signal(self, signal: Signal) -> io::Result<bool> {
+        let Some((pidfd, stopped)) = self.open_with_state()? else { return Ok(false) };
+        match rustix::process::pidfd_send_signal(&pidfd, signal) {
+            Ok(()) => {}
+            Err(Errno::SRCH) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+        if stopped && signal == Signal::TERM {
+            // A stopped process could use its grace only once it runs again.
+            match rustix::process::pidfd_send_signal(&pidfd, Signal::CONT) {
+                Ok(()) | Err(Errno::SRCH) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(true)
+    }
+
+    fn open_with_state(self) -> io::Result<Option<(OwnedFd, bool)>> {
+        let Some(pid) = Pid::from_raw(self.pid).filter(|_| !self.is_untouchable()) else {
+            return Ok(None);
+        };
+        let pidfd = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(pidfd) => pidfd,
+            Err(Errno::SRCH) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let now = look_at(self.pid)?.filter(|now| now.alive && now.member == self);
+        Ok(now.map(|now| (pidfd, now.stopped)))
+    }
+
+    /// The kernel's and init's numbers, and everything that belongs to us.
+    fn is_untouchable(self) -> bool {
+        let ours = rustix::process::getsid(None).map_or(0, |own| own.as_raw_nonzero().get());
+        self.pid <= 1 || self.session <= 1 || self.session == ours
+    }
+}
+
+fn pids() -> io::Result<BTreeSet<i32>> {
+    let mut pids = BTreeSet::new();
+    for entry in fs::read_dir("/proc")? {
+        pids.extend(entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()));
+    }
+    Ok(pids)
+}
+
+/// What `/proc` says of one process.
+#[derive(Debug, PartialEq, Eq)]
+struct Sighting {
+    member: Member,
+    alive: bool,
+    stopped: bool,
+}
+
+fn look_at(pid: i32) -> io::Result<Option<Sighting>> {
+    let mut stat = [0; STAT_BYTES];
+    let read = File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut stat));
+    match read {
+        Ok(length) => Ok(parse(pid, &stat[..length])),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads a line of `/proc/<pid>/stat`. The second field is the program's name in
+/// parentheses and may hold anything, blanks and parentheses included; the last
+/// closing one ends it.
+fn parse(pid: i32, stat: &[u8]) -> Option<Sighting> {
+    let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
+    let fields = std::str::from_utf8(&stat[after_name..]).ok()?;
+    let mut fields = fields.split_ascii_whitespace();
+    let state = fields.next()?;
+    let session = fields.nth(2)?.parse().ok()?;
+    let threads: u64 = fields.nth(13)?.parse().ok()?;
+    let started = fields.nth(1)?.parse().ok()?;
+    // A first thread that ended is a zombie while the others go on.
+    let zombie = state == "Z" && threads <= 1;
+    let alive = !zombie && state != "X" && state != "x";
+    Some(Sighting { member: Member { started, pid, session }, alive, stopped: state == "T" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TAIL: &str = "7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0";
+
+    fn sighting(name: &str, state: &str, threads: u32) -> Sighting {
+        let line = format!("42 ({name}) {state} {TAIL} {threads} 0 777 1 2 3\n");
+        parse(42, line.as_bytes()).unwrap()
+    }
+
+    // contract: B5
+    #[test]
+    fn a_program_name_cannot_forge_its_session() {
+        for name in ["sh", "a b", "x) Z 1 1 1", "((", ") ("] {
+            let found = sighting(name, "S", 1);
+            assert_eq!(found.member, Member { started: 777, pid: 42, session: 9 });
+            assert!(found.alive);
+        }
+    }
+
+    // contract: B6
+    #[test]
+    fn a_zombie_is_not_alive_unless_other_threads_go_on() {
+        assert!(!sighting("sh", "Z", 1).alive);
+        assert!(!sighting("sh", "X", 1).alive);
+        assert!(sighting("sh", "Z", 2).alive);
+        assert!(sighting("sh", "D", 1).alive);
+    }
+
+    // contract: B5
+    #[test]
+    fn our_own_session_is_never_opened_for_signalling() {
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let found = look_at(own).unwrap().unwrap();
+        assert_eq!(found.member.open().unwrap().map(drop), None);
+        let init = look_at(1).unwrap().unwrap();
+        assert_eq!(init.member.open().unwrap().map(drop), None);
+    }
+}

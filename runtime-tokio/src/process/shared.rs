@@ -1,0 +1,119 @@
+//! What the handle of a process and its driver have in common.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, watch};
+
+use super::custody::Custody;
+use super::exit::Exit;
+use super::pipes::SharedLog;
+use super::{Closed, Stream};
+
+/// What somebody wants of the driver; a later one includes those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Want {
+    Nothing,
+    /// SIGTERM, and after the grace SIGKILL.
+    Terminate,
+    /// SIGKILL.
+    Kill,
+}
+
+/// The two facts about a process.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Facts {
+    pub(crate) exited: Option<Exit>,
+    pub(crate) closed: Option<Closed>,
+}
+
+#[derive(Debug)]
+struct Requests {
+    want: Want,
+    closed: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) custody: Custody,
+    pub(crate) stdout: SharedLog,
+    pub(crate) stderr: SharedLog,
+    pub(crate) facts: watch::Sender<Facts>,
+    /// Under one lock, so that a request is either accepted before the process
+    /// is closed, and then counts, or refused.
+    requests: Mutex<Requests>,
+    wake: Notify,
+}
+
+impl Shared {
+    pub(crate) fn new(custody: Custody, memory_bytes: usize) -> Self {
+        Self {
+            custody,
+            stdout: SharedLog::new(memory_bytes),
+            stderr: SharedLog::new(memory_bytes),
+            facts: watch::Sender::new(Facts::default()),
+            requests: Mutex::new(Requests { want: Want::Nothing, closed: false }),
+            wake: Notify::new(),
+        }
+    }
+
+    pub(crate) const fn log(&self, stream: Stream) -> &SharedLog {
+        match stream {
+            Stream::Stdout => &self.stdout,
+            Stream::Stderr => &self.stderr,
+        }
+    }
+
+    fn requests(&self) -> MutexGuard<'_, Requests> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for something. Says whether it was in time.
+    pub(crate) fn request(&self, want: Want) -> bool {
+        let mut requests = self.requests();
+        if requests.closed {
+            return false;
+        }
+        requests.want = requests.want.max(want);
+        drop(requests);
+        // There is one driver; if it is not waiting now, it finds the permit.
+        self.wake.notify_one();
+        true
+    }
+
+    /// Waits for a request that goes further than the one already handled.
+    pub(crate) async fn next_want(&self, handled: Want) -> Want {
+        loop {
+            let want = self.requests().want;
+            if want > handled {
+                return want;
+            }
+            self.wake.notified().await;
+        }
+    }
+
+    pub(crate) fn exited(&self, exit: Exit) {
+        self.facts.send_modify(|facts| facts.exited = Some(exit));
+    }
+
+    /// Says that all is over. `exit` is what the reaping brought, for the case
+    /// that the exit itself was not seen before.
+    pub(crate) fn close(&self, exit: Exit, drained: bool) {
+        self.stdout.lock().finish();
+        self.stderr.lock().finish();
+        let mut requests = self.requests();
+        requests.closed = true;
+        let terminated = requests.want > Want::Nothing;
+        self.facts.send_modify(|facts| {
+            let exit = *facts.exited.get_or_insert(exit);
+            facts.closed = Some(Closed { exit, terminated, drained });
+        });
+    }
+
+    /// The driver goes away. Whatever it has not ended ends now, on this thread.
+    pub(crate) fn abandon(&self) {
+        if !self.requests().closed {
+            let exit = self.custody.kill_and_release();
+            self.close(exit, false);
+        }
+    }
+}

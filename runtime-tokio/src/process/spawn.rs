@@ -1,0 +1,254 @@
+//! Starting a program so that it and everything it starts can be found again.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Seek, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::fs::{Access, MemfdFlags};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
+
+use super::before_exec;
+
+/// Everything that a process needs to start. Nothing is filled in: the
+/// environment is exactly `env`.
+#[derive(Clone, Debug)]
+pub struct ProcessSpec {
+    /// The program, a path or a name to look up in the `PATH` of `env`.
+    pub program: OsString,
+    /// Its arguments, without the program's own name.
+    pub args: Vec<OsString>,
+    /// The directory it starts in; absolute.
+    pub cwd: PathBuf,
+    /// Its whole environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// What it reads from its standard input; nothing if absent.
+    pub stdin: Option<Vec<u8>>,
+    /// How many bytes of each output stream are kept.
+    pub memory_bytes: usize,
+    /// How long what got a SIGTERM may take before it gets a SIGKILL.
+    pub grace: Duration,
+    /// How long a pipe may stay open after the last known process has gone.
+    pub drain: Duration,
+}
+
+/// Why a process could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpawnError {
+    /// There is no such directory to start in.
+    #[error(
+        "no working directory {path:?}: expected an existing directory; create it or name another"
+    )]
+    NoDirectory {
+        /// What was given.
+        path: PathBuf,
+    },
+    /// The working directory is something else.
+    #[error(
+        "working directory {path:?} is not a directory: expected one; name its parent or another"
+    )]
+    NotADirectory {
+        /// What was given.
+        path: PathBuf,
+    },
+    /// The working directory may not be entered.
+    #[error("working directory {path:?} may not be entered: expected search permission ({source})")]
+    DirectoryRefused {
+        /// What was given.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The program does not exist, or not where it was looked for.
+    #[error(
+        "no program {program:?}: expected an executable file{}; install it or name another",
+        searched(path.as_deref())
+    )]
+    NoProgram {
+        /// What was given.
+        program: OsString,
+        /// The `PATH` that was searched, if the program was a bare name.
+        path: Option<OsString>,
+    },
+    /// The program may not be run.
+    #[error("program {program:?} may not be run: expected an executable file ({source})")]
+    ProgramRefused {
+        /// What was given.
+        program: OsString,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The arguments and the environment are more than the system takes.
+    #[error(
+        "arguments and environment of {program:?} are too long for the system: expected less \
+         ({source}); put the text into a file"
+    )]
+    TooLong {
+        /// What was given.
+        program: OsString,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system had no room for one more process.
+    #[error("program {program:?} could not be started: {source}")]
+    Failed {
+        /// What was given.
+        program: OsString,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Nobody could tell what the process leaves behind.
+    #[error("no /proc here: expected it to be mounted, to find the processes of a session")]
+    NoProc,
+    /// There is no tokio runtime to watch the process from.
+    #[error("no tokio runtime here: expected to be called inside one with I/O and time enabled")]
+    NoRuntime,
+}
+
+fn searched(path: Option<&OsStr>) -> String {
+    path.map_or_else(String::new, |path| format!(" in PATH {path:?}"))
+}
+
+/// A started process: the leader of its own session, and not reaped by anybody
+/// as long as its number is needed.
+#[derive(Debug)]
+pub(crate) struct Spawned {
+    pub(crate) pid: Pid,
+    /// `None` if it ended and was reaped behind our back before we could look.
+    pub(crate) pidfd: Option<OwnedFd>,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
+}
+
+/// Starts it. When this returns, the program has been executed.
+pub(crate) fn spawn(spec: &ProcessSpec) -> Result<Spawned, SpawnError> {
+    check_directory(&spec.cwd)?;
+    if !Path::new("/proc/self/stat").exists() {
+        return Err(SpawnError::NoProc);
+    }
+    let fail = |source| failure(spec, source);
+    let mut command = Command::new(&spec.program);
+    command
+        .args(&spec.args)
+        .current_dir(&spec.cwd)
+        .env_clear()
+        .envs(spec.env.iter().map(|(name, value)| (name, value)))
+        .stdin(stdin(spec.stdin.as_deref()).map_err(fail)?)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    before_exec::detach_from_host(&mut command);
+    // The standard library's handle goes out of scope here, which neither reaps
+    // nor kills: whoever reaped the leader early would free its number for a
+    // stranger.
+    let mut child = command.spawn().map_err(fail)?;
+    let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
+        return Err(fail(io::Error::other("no output pipes were made")));
+    };
+    let pid = Pid::from_child(&child);
+    let pidfd = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(pidfd) => Some(pidfd),
+        Err(rustix::io::Errno::SRCH) => None,
+        Err(error) => {
+            abandon(pid);
+            return Err(fail(error.into()));
+        }
+    };
+    Ok(Spawned { pid, pidfd, stdout: stdout.into(), stderr: stderr.into() })
+}
+
+/// Ends a child that cannot be watched (no descriptor was left for it). It is
+/// unreaped, so its number is still its own.
+fn abandon(pid: Pid) {
+    let killed = rustix::process::kill_process_group(pid, Signal::KILL);
+    let reaped = rustix::process::waitpid(Some(pid), WaitOptions::empty());
+    tracing::warn!(pid = pid.as_raw_nonzero(), ?killed, ?reaped, "a process could not be watched");
+}
+
+/// The standard input: text from memory, so that nobody has to write into a pipe
+/// while the process may not be reading, or nothing.
+fn stdin(text: Option<&[u8]>) -> io::Result<Stdio> {
+    let Some(text) = text else { return Ok(Stdio::null()) };
+    let memory = rustix::fs::memfd_create("longrun-stdin", MemfdFlags::CLOEXEC)?;
+    let mut file = File::from(memory);
+    file.write_all(text)?;
+    file.rewind()?;
+    Ok(file.into())
+}
+
+/// Says in advance whether a process could start there.
+///
+/// # Errors
+///
+/// [`SpawnError::NoDirectory`], [`SpawnError::NotADirectory`] or
+/// [`SpawnError::DirectoryRefused`].
+pub fn check_directory(path: &Path) -> Result<(), SpawnError> {
+    let refused = |source| SpawnError::DirectoryRefused { path: path.to_owned(), source };
+    match path.metadata() {
+        Ok(found) if found.is_dir() => {
+            rustix::fs::access(path, Access::EXEC_OK).map_err(|error| refused(error.into()))
+        }
+        Ok(_) => Err(SpawnError::NotADirectory { path: path.to_owned() }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(SpawnError::NoDirectory { path: path.to_owned() })
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            Err(SpawnError::NotADirectory { path: path.to_owned() })
+        }
+        Err(error) => Err(refused(error)),
+    }
+}
+
+/// Says in advance whether there is such a program for a process that starts in
+/// `cwd`, looking up a bare name in `search`, the `PATH` that it will get.
+///
+/// # Errors
+///
+/// [`SpawnError::NoProgram`] if no executable file is found.
+pub fn check_program(
+    program: &OsStr,
+    search: Option<&OsStr>,
+    cwd: &Path,
+) -> Result<(), SpawnError> {
+    let found = if program.as_bytes().contains(&b'/') {
+        is_executable(&cwd.join(program))
+    } else {
+        let search = search.unwrap_or(OsStr::new(DEFAULT_PATH));
+        std::env::split_paths(search).any(|dir| is_executable(&cwd.join(dir).join(program)))
+    };
+    if found { Ok(()) } else { Err(no_program(program, search)) }
+}
+
+/// Where the C library looks if there is no `PATH`.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
+fn is_executable(path: &Path) -> bool {
+    path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok()
+}
+
+fn no_program(program: &OsStr, search: Option<&OsStr>) -> SpawnError {
+    let bare = !program.as_bytes().contains(&b'/');
+    let path = bare.then(|| search.unwrap_or(OsStr::new(DEFAULT_PATH)).to_owned());
+    SpawnError::NoProgram { program: program.to_owned(), path }
+}
+
+/// Why it did not start. The directory was checked before, so what is missing or
+/// refused is the program.
+fn failure(spec: &ProcessSpec, source: io::Error) -> SpawnError {
+    let program = spec.program.clone();
+    let kind = source.kind();
+    if kind == io::ErrorKind::NotFound {
+        let path = spec.env.iter().rev().find(|(name, _)| name == "PATH");
+        no_program(&program, path.map(|(_, value)| value.as_os_str()))
+    } else if kind == io::ErrorKind::PermissionDenied {
+        SpawnError::ProgramRefused { program, source }
+    } else if kind == io::ErrorKind::ArgumentListTooLong {
+        SpawnError::TooLong { program, source }
+    } else {
+        SpawnError::Failed { program, source }
+    }
+}

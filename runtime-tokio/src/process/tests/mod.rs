@@ -1,0 +1,94 @@
+//! Real processes. Every wait is for a fact, bounded generously.
+
+mod ending;
+mod output;
+mod starting;
+mod teardown;
+
+use std::fs;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tokio::time::timeout;
+
+use super::*;
+
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn spec(script: &str) -> ProcessSpec {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    ProcessSpec {
+        program: "bash".into(),
+        args: vec!["-c".into(), script.into()],
+        cwd: PathBuf::from("/"),
+        env: vec![("PATH".into(), path)],
+        stdin: None,
+        memory_bytes: 64_000,
+        grace: PATIENCE,
+        drain: PATIENCE,
+    }
+}
+
+fn start(script: &str) -> Process {
+    Process::spawn(&spec(script)).unwrap()
+}
+
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    timeout(PATIENCE, future).await.expect("a fact that never came")
+}
+
+/// What it has written to standard output once that satisfies `enough`.
+async fn output(process: &Process, enough: impl Fn(&str) -> bool) -> String {
+    soon(async {
+        loop {
+            let text = whole(process);
+            if enough(&text) || process.closed().is_some() {
+                return text;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await
+}
+
+fn whole(process: &Process) -> String {
+    String::from_utf8(process.read_bytes(Stream::Stdout, 0).bytes).unwrap()
+}
+
+async fn line(process: &Process) -> String {
+    output(process, |text| text.contains('\n')).await.lines().next().unwrap_or_default().to_owned()
+}
+
+/// Whether a process runs; a zombie does not.
+fn runs(pid: &str) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| !stat.rsplit(')').next().unwrap().trim_start().starts_with(['Z', 'X']))
+}
+
+/// Whether our child with that pid is unreaped or running.
+fn exists(pid: u32) -> bool {
+    Path::new(&format!("/proc/{pid}")).exists()
+}
+
+const fn signal(signal: rustix::process::Signal) -> Exit {
+    Exit::Signal(SignalNumber(signal.as_raw()))
+}
+
+const KILLED: Exit = signal(rustix::process::Signal::KILL);
+const TERMINATED: Exit = signal(rustix::process::Signal::TERM);
+
+/// Runs tests of this binary again, in a host that ignores and blocks signals: a
+/// process does that as a whole, so it cannot be tried in this one.
+fn again(options: &[&str], tests: &[&str]) {
+    let run = std::process::Command::new("env")
+        .args(options)
+        .arg(std::env::current_exe().unwrap())
+        .args(tests)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&run.stdout);
+    let passed = format!("{} passed", tests.len());
+    assert!(run.status.success() && text.contains(&passed), "{text}");
+}

@@ -1,0 +1,292 @@
+//! Watching a session until nobody lives in it, and ending it on request.
+//!
+//! The watch waits for facts (the leader's exit, the exit of a member, a request,
+//! the end of a grace) and after each one looks at the session. Between two looks
+//! after the leader's exit it holds the descriptor of one live member, the
+//! *witness*: while that lives the session cannot be empty, so there is nothing
+//! to look for. One thing no descriptor tells: that the witness has left for a
+//! session of its own, as a daemon does. So it alone is asked now and then, which
+//! costs the reading of one file.
+
+use std::collections::HashSet;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tokio::time::{Sleep, sleep};
+
+use super::census::census;
+use super::exit::Exit;
+use super::pidfd::Watched;
+use super::session::Member;
+use super::shared::{Shared, Want};
+
+/// How many looks in a row one fact may cause, while each finds members that are
+/// new: a process that forks faster than that gets SIGKILL in the end.
+const ROUNDS: u32 = 16;
+
+/// After so many looks they are spaced, or a chain of short-lived processes
+/// would keep a thread busy with looking.
+const UNSPACED_LOOKS: u32 = 16;
+
+/// The space.
+const SPACE: Duration = Duration::from_millis(10);
+
+/// When to look again where the system had no descriptor left for a look.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// When a new witness is asked whether it is still in the session; each time
+/// after that twice as late, up to the second number.
+const FIRST_QUESTION: Duration = Duration::from_millis(20);
+const LAST_QUESTION: Duration = Duration::from_secs(1);
+
+/// How far the ending of the session has gone.
+#[derive(Debug)]
+enum Stage {
+    /// Nobody asked for it.
+    Calm,
+    /// SIGTERM was sent; when the sleep ends, SIGKILL follows.
+    Terminating(Pin<Box<Sleep>>),
+    /// SIGKILL was sent.
+    Killing,
+}
+
+impl Stage {
+    /// The request that it answers.
+    const fn want(&self) -> Want {
+        match self {
+            Self::Calm => Want::Nothing,
+            Self::Terminating(_) => Want::Terminate,
+            Self::Killing => Want::Kill,
+        }
+    }
+
+    /// Whether the grace ended while the session was being looked at.
+    fn is_overdue(&self) -> bool {
+        match self {
+            Self::Terminating(grace) => grace.is_elapsed(),
+            Self::Calm | Self::Killing => false,
+        }
+    }
+
+    const fn signal(&self) -> Option<Signal> {
+        match self {
+            Self::Calm => None,
+            Self::Terminating(_) => Some(Signal::TERM),
+            Self::Killing => Some(Signal::KILL),
+        }
+    }
+}
+
+/// Something that gives reason to look at the session.
+#[derive(Debug)]
+enum Fact {
+    LeaderExited(Exit),
+    WitnessExited,
+    WitnessDue,
+    Wanted(Want),
+    GraceOver,
+    SightReturns,
+}
+
+/// What a look at the session has shown.
+#[derive(Debug)]
+enum Sight {
+    /// The leader has exited and nobody lives in the session.
+    Empty,
+    /// Everybody in it has been dealt with, and a fact will come.
+    Settled,
+    /// It changes faster than one can look.
+    Restless,
+}
+
+/// A live member of the session.
+#[derive(Debug)]
+struct Witness {
+    member: Member,
+    pidfd: Watched,
+    /// How long after the last fact it is asked whether it is still there.
+    question: Duration,
+}
+
+#[derive(Debug)]
+pub(crate) struct Watch<'a> {
+    shared: &'a Shared,
+    leader: Option<Watched>,
+    grace: Duration,
+    stage: Stage,
+    exited: bool,
+    witness: Option<Witness>,
+    /// Who got the stage's signal.
+    told: HashSet<Member>,
+    looks: u32,
+    /// The last look failed or came to no end, so another has to follow.
+    blind: bool,
+}
+
+impl<'a> Watch<'a> {
+    /// Watches the session whose leader has that descriptor, if it has one.
+    pub(crate) fn new(shared: &'a Shared, leader: Option<Watched>, grace: Duration) -> Self {
+        Self {
+            shared,
+            leader,
+            grace,
+            stage: Stage::Calm,
+            exited: false,
+            witness: None,
+            told: HashSet::new(),
+            looks: 0,
+            blind: false,
+        }
+    }
+
+    /// Until two looks in a row have found nobody in the session.
+    pub(crate) async fn until_empty(mut self) {
+        loop {
+            let fact = self.next_fact().await;
+            self.take(fact);
+            let seen = match self.sweep().await {
+                Ok(Sight::Empty) => self.sweep().await,
+                other => other,
+            };
+            match seen {
+                Ok(Sight::Empty) => return,
+                Ok(Sight::Settled) => self.blind = false,
+                Ok(Sight::Restless) => self.blind = true,
+                Err(error) => {
+                    tracing::warn!(%error, "the processes of a session could not be looked at");
+                    self.blind = true;
+                }
+            }
+        }
+    }
+
+    async fn next_fact(&mut self) -> Fact {
+        let handled = self.stage.want();
+        let grace = async {
+            match &mut self.stage {
+                Stage::Terminating(grace) => grace.as_mut().await,
+                Stage::Calm | Stage::Killing => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            exit = leader_exit(self.shared, self.leader.as_ref()), if !self.exited => {
+                Fact::LeaderExited(exit)
+            }
+            fact = witness_fact(self.witness.as_ref()) => fact,
+            want = self.shared.next_want(handled) => Fact::Wanted(want),
+            () = grace => Fact::GraceOver,
+            () = sleep(RETRY), if self.blind => Fact::SightReturns,
+        }
+    }
+
+    fn take(&mut self, fact: Fact) {
+        match fact {
+            Fact::LeaderExited(exit) => {
+                self.exited = true;
+                self.shared.exited(exit);
+            }
+            Fact::WitnessExited => self.witness = None,
+            Fact::WitnessDue => self.question_witness(),
+            Fact::Wanted(want) => self.advance(want),
+            Fact::GraceOver => self.advance(Want::Kill),
+            Fact::SightReturns => {}
+        }
+    }
+
+    /// A witness that has left is as good as gone. If it cannot be asked, the look
+    /// that follows fails too, and is repeated.
+    fn question_witness(&mut self) {
+        self.witness =
+            self.witness.take().filter(|witness| witness.member.is_there().unwrap_or(false));
+        if let Some(witness) = &mut self.witness {
+            witness.question = (witness.question * 2).min(LAST_QUESTION);
+        }
+    }
+
+    fn advance(&mut self, want: Want) {
+        match (&self.stage, want) {
+            (Stage::Calm, Want::Terminate) => {
+                self.stage = Stage::Terminating(Box::pin(sleep(self.grace)));
+            }
+            (Stage::Calm | Stage::Terminating(_), Want::Kill) => {
+                self.stage = Stage::Killing;
+                self.told.clear();
+                self.shared.custody.kill_leaders_group();
+            }
+            (Stage::Terminating(_) | Stage::Killing, Want::Terminate)
+            | (Stage::Killing, Want::Kill)
+            | (_, Want::Nothing) => {}
+        }
+    }
+
+    /// Looks at the session, signals who has not been told yet, and finds a
+    /// witness.
+    async fn sweep(&mut self) -> io::Result<Sight> {
+        let calm = self.stage.signal().is_none();
+        if calm && (!self.exited || self.witness.is_some()) {
+            return Ok(Sight::Settled);
+        }
+        for _ in 0..ROUNDS {
+            if self.stage.is_overdue() {
+                break;
+            }
+            let members = self.look().await?;
+            let Some(eldest) = members.first() else {
+                // Without its exit the leader is not over yet; that fact is near.
+                return Ok(if self.exited { Sight::Empty } else { Sight::Settled });
+            };
+            let fresh = match self.stage.signal() {
+                Some(signal) => self.shared.custody.signal(&members, &mut self.told, signal)?,
+                None => 0,
+            };
+            if fresh == 0 && self.find_witness(*eldest)? {
+                return Ok(Sight::Settled);
+            }
+        }
+        Ok(Sight::Restless)
+    }
+
+    async fn look(&mut self) -> io::Result<Vec<Member>> {
+        self.looks = self.looks.saturating_add(1);
+        if self.looks > UNSPACED_LOOKS {
+            sleep(SPACE).await;
+        }
+        let census = census().await.map_err(|error| io::Error::new(error.kind(), error))?;
+        Ok(census.members_of(self.shared.custody.session()))
+    }
+
+    /// Keeps hold of a member whose exit is worth a look. As long as the leader
+    /// lives, that is the leader.
+    fn find_witness(&mut self, member: Member) -> io::Result<bool> {
+        if !self.exited || self.witness.is_some() {
+            return Ok(true);
+        }
+        let Some(pidfd) = member.open()? else { return Ok(false) };
+        let pidfd = Watched::new(Arc::new(pidfd))?;
+        self.witness = Some(Witness { member, pidfd, question: FIRST_QUESTION });
+        Ok(true)
+    }
+}
+
+async fn leader_exit(shared: &Shared, leader: Option<&Watched>) -> Exit {
+    loop {
+        if let Some(exit) = shared.custody.peek() {
+            return exit;
+        }
+        match leader {
+            Some(leader) => leader.over().await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+async fn witness_fact(witness: Option<&Witness>) -> Fact {
+    let Some(witness) = witness else { return std::future::pending().await };
+    tokio::select! {
+        () = witness.pidfd.over() => Fact::WitnessExited,
+        () = sleep(witness.question) => Fact::WitnessDue,
+    }
+}

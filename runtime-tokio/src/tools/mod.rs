@@ -1,0 +1,109 @@
+//! The tools as a harness offers them to a model: JSON arguments in, text and a value
+//! out.
+//!
+//! The texts are the core's ([`controls`](crate::core::controls)); this module asks the
+//! service. Nothing here fails: what goes wrong is a reply with
+//! [`is_error`](ToolReply::is_error) that a model can act on.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use longrun_tokio::{Builder, bash::{BashConfig, BashExecutor}};
+//! use longrun_tokio::tools::{Bash, BashOptions, Call, Controls};
+//! use serde_json::json;
+//!
+//! let service = Builder::new().build()?;
+//! let controls =
+//!     Controls::mount(&service, &service.root(), Default::default(), Default::default())?;
+//! let bash = Bash::new(service.clone(), BashExecutor::new(BashConfig::new("/"))?, BashOptions::default());
+//! let owner = service.owner("session-1").open()?;
+//!
+//! let call = Call::of(&owner, json!({"command": "echo hello", "run_in_background": true}));
+//! assert_eq!(bash.call(&call).await.value["taskId"], "bash-1");
+//!
+//! let call = Call::of(&owner, json!({"task_id": "bash-1", "wait": true}));
+//! let reply = controls.task_output(&call).await;
+//! assert_eq!(reply.text, "hello\n[status: completed, exit code: 0]");
+//! # service.shutdown().await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod args;
+mod bash;
+mod bash_args;
+mod controls;
+mod foreground;
+
+pub use bash::{Bash, BashOptions};
+pub use controls::{Controls, MountError};
+use std::path::PathBuf;
+
+use longrun_shared::{Caller, OwnerScope, core::controls::Card};
+use serde_json::Value;
+pub use tokio_util::sync::CancellationToken;
+
+/// A tool, as it is offered to a model.
+#[derive(Clone, Debug)]
+pub struct ToolDescription {
+    /// Its name.
+    pub name: &'static str,
+    /// What a model is told of it.
+    pub description: String,
+    /// A JSON Schema of its arguments.
+    pub input_schema: Value,
+    /// How a user interface shows a call of it.
+    pub card: Card,
+}
+
+/// One call of a tool.
+#[derive(Clone, Debug)]
+pub struct Call<'a> {
+    /// The agent that makes it, if one does: who owns what it starts.
+    pub owner: Option<&'a OwnerScope>,
+    /// The arguments, as they came.
+    pub args: Value,
+    /// The caller's directory; commands run where the executor is set to without one.
+    pub cwd: Option<PathBuf>,
+    /// Ends the call. Of a task that has its id it ends nothing.
+    pub abort: CancellationToken,
+}
+
+impl<'a> Call<'a> {
+    /// A call by an agent.
+    #[must_use]
+    pub fn of(owner: &'a OwnerScope, args: Value) -> Self {
+        Self { owner: Some(owner), args, cwd: None, abort: CancellationToken::new() }
+    }
+
+    /// A call by nobody in particular.
+    #[must_use]
+    pub fn unowned(args: Value) -> Self {
+        Self { owner: None, args, cwd: None, abort: CancellationToken::new() }
+    }
+
+    fn caller(&self) -> Caller {
+        self.owner.and_then(OwnerScope::caller)
+    }
+}
+
+/// What a call came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolReply {
+    /// What the model reads.
+    pub text: String,
+    /// The same for code, never cut; null if the call failed.
+    pub value: Value,
+    /// Whether the call failed.
+    pub is_error: bool,
+}
+
+impl ToolReply {
+    fn new(text: String, value: Value) -> Self {
+        Self { text, value, is_error: false }
+    }
+
+    fn error(text: impl ToString) -> Self {
+        Self { text: text.to_string(), value: Value::Null, is_error: true }
+    }
+}
