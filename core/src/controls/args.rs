@@ -85,8 +85,8 @@ pub struct KillArgs<'a> {
 
 /// Reads the arguments of `task_output`.
 ///
-/// `timeout_ms` counts only with `wait: true`; then fractions are rounded up and
-/// what is above the cap is lowered to it.
+/// `timeout_ms` counts only with `wait: true`; then fractions are rounded up and what is
+/// above the cap is lowered to it, short of what no wait can last.
 ///
 /// # Errors
 ///
@@ -101,7 +101,7 @@ pub struct KillArgs<'a> {
 /// let wait = [
 ///     ("task_id", Arg::Text("bash-1")),
 ///     ("wait", Arg::Bool(true)),
-///     ("timeout_ms", Arg::Number(1e300)),
+///     ("timeout_ms", Arg::Number(3_600_000.0)),
 /// ];
 /// assert_eq!(parse_output(wait, &config).unwrap().wait, Some(Duration::from_secs(600)));
 /// assert_eq!(

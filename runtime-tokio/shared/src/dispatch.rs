@@ -74,7 +74,8 @@ impl Inner {
                     }
                 }
             };
-            self.perform(action);
+            // What an action holds may be the last of a producer or an inbox.
+            self.contain("destructor", || self.perform(action));
         }
         let mut rest = Rest(Some(Arc::clone(self)));
         self.runtime.spawn(Box::pin(async move { rest.run() }));

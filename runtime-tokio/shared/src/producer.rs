@@ -6,7 +6,6 @@ use std::{
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
-    thread::{self, ThreadId},
 };
 
 use longrun_core::{NoticePreference, Outcome, OutputMode};
@@ -14,7 +13,7 @@ use longrun_core::{NoticePreference, Outcome, OutputMode};
 use crate::{
     error::BoxError,
     panics,
-    sync::{Condvar, Mutex, lock, wait},
+    sync::{Condvar, Mutex, ThreadId, current_thread, lock, wait},
 };
 
 type Cancel = Box<dyn Fn(Option<&str>) -> Result<(), BoxError> + Send + Sync>;
@@ -150,7 +149,7 @@ pub(crate) struct Gate {
 impl Gate {
     /// Waits for one's turn. `None`: it is this very thread that is reading.
     pub(crate) fn enter(&self) -> Option<Turn<'_>> {
-        let me = thread::current().id();
+        let me = current_thread().id();
         let mut reading = lock(&self.reading);
         while let Some(reader) = *reading {
             if reader == me {

@@ -1,10 +1,16 @@
 //! The one façade over the primitives that loom replaces.
 
 #[cfg(longrun_loom)]
-pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
+pub(crate) use loom::{
+    sync::{Condvar, Mutex, MutexGuard},
+    thread::{ThreadId, current as current_thread},
+};
 use std::sync::PoisonError;
 #[cfg(not(longrun_loom))]
-pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
+pub(crate) use std::{
+    sync::{Condvar, Mutex, MutexGuard},
+    thread::{ThreadId, current as current_thread},
+};
 
 /// Locks, also after a panic of somebody who held it: what it guards is only ever
 /// changed in whole steps.

@@ -11,6 +11,7 @@ mod env;
 mod exit;
 mod foreground;
 mod request;
+mod task;
 #[cfg(test)]
 mod tests;
 mod text;

@@ -27,6 +27,7 @@
 //! the host ignores `SIGCHLD` or reaps children that are not its own, exits are
 //! [`Exit::Unavailable`], and all else holds.
 
+#[expect(unsafe_code, reason = "what runs between fork and exec is system calls")]
 mod before_exec;
 mod census;
 mod custody;

@@ -1,10 +1,6 @@
 //! `bash`: commands in the foreground and in the background.
 
-use std::sync::Arc;
-
-use longrun_shared::{
-    Hooks, OwnerScope, StartError, TaskId, TaskService, TaskSpec, core::controls::Card,
-};
+use longrun_shared::{OwnerScope, StartError, TaskId, TaskService, TaskSpec, core::controls::Card};
 use serde_json::json;
 
 use super::{Call, ToolDescription, ToolReply, bash_args::BashArgs, foreground::foreground_reply};
@@ -137,7 +133,7 @@ impl Bash {
         task: TaskSpec,
         spec: BashSpec,
     ) -> Result<TaskId, StartError<BashError>> {
-        let starter = || self.executor.start(spec).map(hooks);
+        let starter = || self.executor.start(spec).map(BashProcess::hooks);
         match owner {
             Some(owner) => owner.start(task, starter),
             None => self.service.start_unowned(task, starter),
@@ -154,19 +150,6 @@ impl Bash {
             Err(error) => ToolReply::error(error),
         }
     }
-}
-
-/// The hooks of a background command.
-fn hooks(process: BashProcess) -> Hooks {
-    let process = Arc::new(process);
-    let (done, reader) = (process.done(), Arc::clone(&process));
-    Hooks::new(async { done.await.outcome() })
-        .on_cancel(move |_reason| {
-            // One that has ended meanwhile needs no asking.
-            let _ = process.kill();
-            Ok(())
-        })
-        .stream(move || Ok(reader.read()))
 }
 
 impl Call<'_> {
