@@ -4,13 +4,10 @@
 use alloc::{string::String, vec::Vec};
 use core::{fmt, time::Duration};
 
-use super::check::{flag, required_id, sort, text, timeout_ms};
+use super::check::{SHOWN_CHARS, flag, required_id, sort, text, timeout_ms};
 use super::clean::line_within;
 use super::{ControlsConfig, UnknownTask};
 use crate::TaskId;
-
-/// How much of a value or a key an error repeats.
-pub(super) const SHOWN_CHARS: usize = 40;
 
 /// One argument, whatever library parsed the call.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,10 +3,12 @@
 use alloc::{format, string::String, vec::Vec};
 use core::time::Duration;
 
-use super::args::SHOWN_CHARS;
 use super::clean::line_within;
 use super::{Arg, ControlsConfig, UnknownTask};
 use crate::{MAX_WAIT, TaskId};
+
+/// How much of a value or a key an error repeats.
+pub(super) const SHOWN_CHARS: usize = 40;
 
 const SHOWN_KEYS: usize = 5;
 

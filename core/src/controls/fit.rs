@@ -7,6 +7,7 @@
 
 use alloc::{format, string::String};
 
+use super::cut::tail;
 use super::render::{output_text, status_line_of};
 use crate::TaskSnapshot;
 
@@ -86,17 +87,4 @@ fn without_marker(content: &str) -> &str {
         .iter()
         .find_map(|marker| content.strip_suffix(marker))
         .map_or(content, |before| before.strip_suffix('\n').unwrap_or(before))
-}
-
-/// The longest end of the text that has at most `limit` bytes.
-pub(super) fn tail(text: &str, limit: usize) -> &str {
-    let earliest = text.len().saturating_sub(limit);
-    let start = (earliest..=text.len()).find(|&at| text.is_char_boundary(at));
-    &text[start.unwrap_or(text.len())..]
-}
-
-/// The longest beginning of the text that has at most `limit` bytes.
-pub(super) fn head(text: &str, limit: usize) -> &str {
-    let end = (0..=limit.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
-    &text[..end.unwrap_or(0)]
 }

@@ -55,6 +55,9 @@
 mod args;
 mod check;
 mod clean;
+mod cut;
+#[cfg(any(test, feature = "check"))]
+mod exercise;
 mod fit;
 mod notice;
 mod prompt;
@@ -67,6 +70,8 @@ mod value;
 
 pub use args::{Arg, ArgsError, KillArgs, OutputArgs, parse_kill, parse_list, parse_output};
 pub use clean::{MAX_LINE_CHARS, one_line};
+#[cfg(any(test, feature = "check"))]
+pub use exercise::exercise;
 pub use fit::{
     OUTPUT_TRUNCATED, RESULT_TRUNCATED, capped_output_text, capped_text, fit_output, fit_text,
 };

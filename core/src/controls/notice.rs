@@ -3,7 +3,8 @@
 use alloc::{format, string::String};
 
 use super::clean::{name, one_line};
-use super::fit::{head, limit_of, tail};
+use super::cut::{head, tail};
+use super::fit::limit_of;
 use super::render::status_line_of;
 use crate::TaskSnapshot;
 

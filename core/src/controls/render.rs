@@ -3,7 +3,7 @@
 use alloc::{format, string::String, vec, vec::Vec};
 
 use super::clean::{name, one_line};
-use super::fit::tail;
+use super::cut::tail;
 use crate::{Status, TaskId, TaskSnapshot};
 
 /// A sensible cap for [`list_text`]: 16 KiB.

@@ -11,7 +11,7 @@ pub(crate) trait Key: Copy {
 }
 
 /// Values under keys that stay dead once their value is gone.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Arena<K, V> {
     slots: Slab<(u32, V)>,
     /// Counts insertions; as a generation it differs between two users of a slot

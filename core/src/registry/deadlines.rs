@@ -18,7 +18,7 @@ pub enum Due {
 /// One entry: an instant, and its place among the entries of that instant.
 pub(super) type Deadline = (Instant, u64);
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Deadlines {
     entries: BTreeMap<Deadline, Due>,
     added: u64,

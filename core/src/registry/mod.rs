@@ -47,7 +47,7 @@ use crate::{Command, Config, Event, Instant, InvalidConfig, Now, Refusal, Reply}
 /// - [`next_deadline`](Self::next_deadline), for the one timer that it needs;
 /// - queries ([`get`](Self::get), [`list`](Self::list), …), which change nothing;
 /// - [`check`](Self::check), behind the feature of that name, for tests.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Registry {
     config: Config,
     now: Now,
@@ -110,7 +110,8 @@ impl Registry {
         out: &mut Vec<Command>,
     ) -> Result<Reply, Refusal> {
         let now = Now::new(now.at.max(self.now.at), now.wall_ms);
-        self.fire_deadlines(now, Instant(now.at.0.saturating_sub(1)), out);
+        let earlier = now.at.0.saturating_sub(u64::from(!canary!(DeadlineBeatsFact)));
+        self.fire_deadlines(now, Instant(earlier), out);
         self.now = now;
         let answer = self.dispatch(event, out);
         self.fire_deadlines(now, now.at, out);

@@ -36,6 +36,7 @@ impl Registry {
         task.promises -= 1;
         match teller {
             Some(teller) => self.tell(key, teller, out),
+            None if canary!(PromiseNotGivenBack) => task.promises += 1,
             None => self.notice_if_untold(key, out),
         }
     }
@@ -49,6 +50,11 @@ impl Registry {
         let Some(owner_key) = task.owner.filter(|_| due && self.service.stage == Stage::Open)
         else {
             return;
+        };
+        let owner_key = if canary!(NoticeToReplacement) {
+            self.owners.live_one(owner_key).unwrap_or(owner_key)
+        } else {
+            owner_key
         };
         let Some(owner) = self.owners.get_mut(owner_key) else { return };
         if owner.life != Life::Live {
@@ -101,7 +107,7 @@ impl Registry {
         if let Some(owner) = self.owners.get_mut(owner_key) {
             owner.pending.retain(|pending| *pending != key);
         }
-        if announced {
+        if announced && !canary!(SilentWithdrawal) {
             out.push(Command::WithdrawNotice { owner: owner_key, id });
         }
     }
@@ -128,7 +134,7 @@ impl Registry {
             ClaimSource::Inbox => {}
         }
         let claimed = core::mem::take(&mut owner.pending);
-        let idle = or_idle && claimed.is_empty();
+        let idle = or_idle && (claimed.is_empty() || canary!(IdleStrands));
         if idle {
             owner.busy = false;
         }

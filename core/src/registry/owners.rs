@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The tasks that one admission limit is for: one owner's, or the unowned ones.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Bucket {
     pub(super) tasks: BTreeSet<TaskKey>,
     /// Tasks that are running or stopping.
@@ -26,7 +26,7 @@ pub(super) struct Bucket {
 
 impl Bucket {
     pub(super) fn is_at_rest(&self) -> bool {
-        self.active + self.reserved == 0
+        self.active == 0 && (self.reserved == 0 || canary!(DisposalEndsEarly))
     }
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Life {
     Disposed,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Owner {
     pub(super) session: SessionId,
     pub(super) scope: Option<ScopeKey>,
@@ -54,7 +54,7 @@ pub(super) struct Owner {
     orphans: Vec<TaskId>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Owners {
     owners: Arena<OwnerKey, Owner>,
     /// Who is registered under a session id now: the latest, disposed or not.
@@ -83,9 +83,14 @@ impl Owners {
         self.owners.iter()
     }
 
+    /// The owner registered under the session id of that one.
+    pub(super) fn live_one(&self, key: OwnerKey) -> Option<OwnerKey> {
+        self.live.get(&self.get(key)?.session).copied()
+    }
+
     /// Whether that owner is the one registered under its session id.
     pub(super) fn is_registered(&self, key: OwnerKey) -> bool {
-        self.get(key).is_some_and(|owner| self.live.get(&owner.session) == Some(&key))
+        self.live_one(key) == Some(key)
     }
 
     /// The bucket of an owner, or that of the unowned tasks.
@@ -106,7 +111,7 @@ impl Owners {
 }
 
 /// The life of the service.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Service {
     pub(super) stage: Stage,
     orphans: Vec<TaskId>,

@@ -11,7 +11,7 @@ use crate::{
     Caller, Command, Output, OutputMode, ReadKey, ReadRefusal, Refusal, Reply, TaskId, TaskKey,
 };
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Reading {
     pub(super) task: TaskKey,
     /// Whether the state it will tell is terminal.
@@ -22,6 +22,7 @@ pub(super) type Reads = Arena<ReadKey, Reading>;
 
 impl Registry {
     pub(super) fn begin_read(&mut self, id: TaskId, caller: Caller) -> Result<Reply, Refusal> {
+        let caller = if canary!(ForeignRead) { self.tasks.session_of(&id) } else { caller };
         let reached = self.tasks.reach(&id, caller.as_ref()).map_err(ReadRefusal::from)?;
         let (key, mut snapshot, busy) = (reached.0, reached.1.snapshot(), reached.1.reading);
         if busy.is_some() {

@@ -18,14 +18,14 @@ use crate::{
 pub(super) type Chain = SmallVec<[ScopeKey; 4]>;
 
 /// What is registered in one scope, in the order of registration.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Registrations {
     controllers: Vec<(ControllerKey, Option<NoticePolicy>)>,
     listeners: Vec<ListenerKey>,
     observers: Vec<ObserverKey>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Scope {
     parent: Option<ScopeKey>,
     /// A closed scope has no registrations, and is kept while anything is below it.
@@ -35,7 +35,7 @@ struct Scope {
     registrations: Registrations,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Scopes {
     root: Registrations,
     scopes: Arena<ScopeKey, Scope>,
@@ -155,6 +155,19 @@ impl Scopes {
 }
 
 impl Registry {
+    /// Whether a completion listener is still registered: neither it nor its scope is
+    /// gone. To be asked just before it is called.
+    #[must_use]
+    pub fn has_listener(&self, listener: ListenerKey) -> bool {
+        self.scopes.listeners.get(listener).is_some()
+    }
+
+    /// Whether a change observer is still registered, likewise.
+    #[must_use]
+    pub fn has_observer(&self, observer: ObserverKey) -> bool {
+        self.scopes.observers.get(observer).is_some()
+    }
+
     pub(super) fn open_scope(&mut self, parent: Option<ScopeKey>) -> Result<Reply, Refusal> {
         self.scopes.require_open(parent)?;
         self.scopes.hold(parent);

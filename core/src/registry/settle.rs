@@ -42,6 +42,9 @@ impl Registry {
 
     pub(super) fn settle(&mut self, key: TaskKey, outcome: Outcome, out: &mut Vec<Command>) {
         let Some(task) = self.tasks.get_mut(key) else { return };
+        if canary!(SecondOutcomeWins) && !task.is_live() {
+            task.status = outcome.end.status();
+        }
         let Some(status) = task.status.after(Step::Settled(outcome.end)) else { return };
         task.status = status;
         task.detail = outcome.detail.map(|text| bounded(text, self.config.max_detail_bytes));
@@ -58,6 +61,9 @@ impl Registry {
         self.tasks.one_ended();
 
         self.promise_to_all(key, out);
+        if canary!(NoticeBeforeListeners) {
+            self.notice_if_untold(key, out);
+        }
         self.notify_changed(owner, out);
         self.notify_done(key, out);
         self.notice_if_untold(key, out);

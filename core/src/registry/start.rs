@@ -19,7 +19,7 @@ use crate::{
     StartRequest, Status, StopCause, ids,
 };
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Reservation {
     pub(super) request: StartRequest,
     session: Option<SessionId>,
@@ -57,11 +57,21 @@ impl Registry {
             self.admit_owner(owner)?;
         }
         let limit = self.config.max_active_per_owner;
+        let stopping = if canary!(StoppingIsFree) { self.stopping(request.owner) } else { 0 };
         let bucket = self.owners.bucket(request.owner);
-        if bucket.active + bucket.reserved >= limit {
+        if bucket.active + bucket.reserved - stopping >= limit {
+            if canary!(RefusalBurnsNumber) {
+                self.tasks.mint(&request.kind);
+            }
             return Err(StartRefusal::LimitReached { limit });
         }
         Ok(())
+    }
+
+    /// How many tasks of an owner are stopping.
+    fn stopping(&self, owner: Option<OwnerKey>) -> usize {
+        let tasks = self.tasks.iter().filter(|(_, task)| task.owner == owner);
+        tasks.filter(|(_, task)| task.status == Status::Stopping).count()
     }
 
     fn admit_owner(&self, owner: OwnerKey) -> Result<(), StartRefusal> {
@@ -139,7 +149,7 @@ impl Registry {
     ) -> Result<Reply, Refusal> {
         if let Some(reserved) = self.reservations.remove(reservation) {
             let owner = reserved.request.owner;
-            self.owners.bucket(owner).reserved -= 1;
+            self.owners.bucket(owner).reserved -= usize::from(!canary!(ReleaseLeaksSlot));
             self.finish_disposals_of(owner, out);
         }
         Ok(Reply::Done)

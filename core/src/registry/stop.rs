@@ -18,7 +18,7 @@ use crate::{
     TaskSnapshot, Warning, phase::Step,
 };
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Kill {
     pub(super) task: TaskKey,
     reason: Option<Arc<str>>,
@@ -115,7 +115,9 @@ impl Registry {
     ) {
         let deadline = self.config.teardown_deadline.map(|span| self.now.at.saturating_add(span));
         let Some(task) = self.tasks.get_mut(key).filter(|task| task.is_live()) else { return };
-        task.told.get_or_insert(Teller::Teardown);
+        if !canary!(TeardownSpeaks) {
+            task.told.get_or_insert(Teller::Teardown);
+        }
         task.teardown.unanswered.push(cause);
         if task.teardown.deadline.is_none() {
             task.teardown.deadline = deadline.map(|at| self.deadlines.add(at, Due::Teardown(key)));

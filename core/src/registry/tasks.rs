@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// One task.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Task {
     pub(super) id: TaskId,
     pub(super) kind: Arc<str>,
@@ -67,7 +67,7 @@ pub(super) enum Notice {
 }
 
 /// The cancels that disposals have sent to a task.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Teardown {
     /// Sent and not answered, oldest first.
     pub(super) unanswered: SmallVec<[StopCause; 2]>,
@@ -101,7 +101,7 @@ impl Task {
 }
 
 /// All records, by each of the ways in which they are looked up.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Tasks {
     records: BTreeMap<TaskKey, Task>,
     by_id: BTreeMap<TaskId, TaskKey>,
@@ -181,6 +181,11 @@ impl Tasks {
         } else {
             Err(AccessRefusal::Foreign { id: id.clone() })
         }
+    }
+
+    /// The session whose task has that id.
+    pub(super) fn session_of(&self, id: &TaskId) -> Option<SessionId> {
+        self.records.get(self.by_id.get(id)?)?.session.clone()
     }
 
     fn keys_of(&self, session: Option<&SessionId>) -> impl Iterator<Item = TaskKey> {

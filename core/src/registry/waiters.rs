@@ -20,13 +20,13 @@ use crate::{
     WaiterKey,
 };
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Waiter {
     pub(super) task: TaskKey,
     pub(super) state: Waiting,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Waiting {
     /// For the task to end. Its place among the waits on the task, and its timeout.
     ForEnd { place: u64, deadline: Deadline },
@@ -36,7 +36,7 @@ pub(super) enum Waiting {
     TimedOut(TaskSnapshot),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Waiters {
     pub(super) waiters: Arena<WaiterKey, Waiter>,
     registered: u64,
@@ -97,7 +97,10 @@ impl Registry {
     pub(super) fn promise_to_all(&mut self, key: TaskKey, out: &mut Vec<Command>) {
         let Some(task) = self.tasks.get_mut(key) else { return };
         let waiters = core::mem::take(&mut task.waiters);
-        let kills = core::mem::take(&mut task.kills);
+        let mut kills = core::mem::take(&mut task.kills);
+        if canary!(KillNotCounted) {
+            kills.clear();
+        }
         task.promises = waiters.len() + kills.len();
         let snapshot = task.snapshot();
         for waiter in waiters.into_values() {
@@ -167,7 +170,9 @@ impl Registry {
         };
         match state {
             Waiting::ForEnd { place, deadline } => {
-                self.deadlines.remove(deadline);
+                if !canary!(TimerLeftBehind) {
+                    self.deadlines.remove(deadline);
+                }
                 if let Some(task) = self.tasks.get_mut(key) {
                     task.waiters.remove(&place);
                 }

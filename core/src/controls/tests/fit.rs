@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{any_task, hostile, live, task};
 use crate::TaskSnapshot;
-use crate::controls::fit::{head, tail};
+use crate::controls::cut::{head, tail};
 use crate::controls::{
     OUTPUT_TRUNCATED, RESULT_TRUNCATED, capped_output_text, capped_text, fit_output, fit_text,
     output_text, status_line,

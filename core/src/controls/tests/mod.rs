@@ -90,3 +90,13 @@ fn any_task() -> impl Strategy<Value = TaskSnapshot> {
 fn breaks(text: &str) -> bool {
     text.chars().any(|c| c.is_control() || ('\u{2028}'..='\u{202e}').contains(&c))
 }
+
+// contract: M2, M8, M9, M11, N4, A5, A6, W2
+proptest::proptest! {
+    #[test]
+    fn every_property_of_the_texts_holds_on_any_bytes(
+        bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..600)
+    ) {
+        super::exercise(&bytes);
+    }
+}

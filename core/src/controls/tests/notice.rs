@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{any_task, breaks, task};
 use crate::TaskSnapshot;
-use crate::controls::fit::tail;
+use crate::controls::cut::tail;
 use crate::controls::notice_text;
 
 fn limited(id: &str, limit: u64) -> TaskSnapshot {

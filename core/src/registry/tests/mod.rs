@@ -5,10 +5,13 @@ use alloc::{vec, vec::Vec};
 use core::time::Duration;
 
 use crate::{
-    Caller, ClaimSource, Command, Config, Event, Instant, KillKey, NoticePolicy, NoticePreference,
-    Now, Outcome, Output, OutputMode, OwnerKey, Refusal, Registry, Reply, SessionId, StartRefusal,
-    StartRequest, Status, TaskId, TaskKey, WaiterKey,
+    Caller, ClaimSource, Command, Config, Delivery, Due, Event, Instant, KillKey, Lane, MAX_WAIT,
+    NoticePolicy, NoticePreference, Now, Outcome, Output, OutputMode, OwnerKey, Refusal, Registry,
+    Reply, SessionId, StartRefusal, StartRequest, Status, StopCause, TaskId, TaskKey, WaitRefusal,
+    WaiterKey,
 };
+
+mod scopes_and_limits;
 
 /// A registry with controls at its root and one owner.
 struct Story {
@@ -55,13 +58,13 @@ impl Story {
 
     /// The tasks whose notice was sent since the last look.
     fn nudged(&mut self) -> Vec<TaskId> {
-        let nudges = self.commands().into_iter();
-        nudges
-            .filter_map(|command| match command {
-                Command::Nudge { snapshot, .. } => Some(snapshot.id),
-                _ => None,
-            })
-            .collect()
+        let mut nudged = Vec::new();
+        for command in self.commands() {
+            if let Command::Nudge { snapshot, .. } = command {
+                nudged.push(snapshot.id);
+            }
+        }
+        nudged
     }
 
     fn request(&self) -> StartRequest {
@@ -135,7 +138,7 @@ fn a_promise_that_the_last_wait_drops_untaken_becomes_a_notice() {
     assert_eq!(story.nudged(), [], "the second may still take it");
     story.send(Event::WaitDropped { waiter: second });
     assert!(!story.reported(&id));
-    assert_eq!(story.nudged(), [id.clone()]);
+    assert_eq!(story.nudged(), core::slice::from_ref(&id));
     assert_eq!(story.claim(false).0, [id]);
 }
 
@@ -159,7 +162,7 @@ fn a_wait_on_a_task_that_has_ended_withdraws_its_notice_until_it_is_dropped() {
     let mut story = Story::new();
     let (task, id) = story.start();
     story.settle(task);
-    assert_eq!(story.nudged(), [id.clone()]);
+    assert_eq!(story.nudged(), core::slice::from_ref(&id));
     let waiter = story.wait(&id);
     let withdrawn = Command::WithdrawNotice { owner: story.owner, id: id.clone() };
     assert_eq!(story.commands(), [withdrawn]);
@@ -294,7 +297,7 @@ fn a_notice_that_nobody_was_there_to_announce_is_announced_when_controls_return(
     story.settle(task);
     assert_eq!(story.nudged(), []);
     story.send(attach());
-    assert_eq!(story.nudged(), [id.clone()]);
+    assert_eq!(story.nudged(), core::slice::from_ref(&id));
     assert_eq!(story.claim(false).0, [id]);
 }
 
