@@ -97,7 +97,7 @@ impl Inner {
             Action::Nudge(inbox, lane, snapshot) => self.nudge(&*inbox, lane, snapshot),
             Action::Withdraw(inbox, id) => self.contain("inbox", || inbox.withdraw(&id)),
             Action::Complete(ended, orphans) => ended.disposed.complete(Ok(orphans)),
-            Action::Report(report) => self.runtime.report(&report),
+            Action::Report(report) => self.report(&report),
             Action::LetGo(_) | Action::Nothing => {}
         }
     }
@@ -113,7 +113,7 @@ impl Inner {
         });
         if let Err(error) = result {
             let id = notice.task.id;
-            self.runtime.report(&Report::InboxFailed { id, message: error.to_string() });
+            self.report(&Report::InboxFailed { id, message: error.to_string() });
         }
     }
 
@@ -121,7 +121,7 @@ impl Inner {
     fn contain(&self, callback: &'static str, call: impl FnOnce()) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
             let message = panics::message(&*panic);
-            self.runtime.report(&Report::CallbackPanicked { callback, message });
+            self.report(&Report::CallbackPanicked { callback, message });
         }
     }
 }
@@ -159,6 +159,7 @@ impl State {
             Command::NotifyChanged { observer, owner } => self
                 .observers
                 .get(&observer)
+                .filter(|_| self.registry.has_observer(observer))
                 .map(|observer| Action::Changed(Arc::clone(observer), Changed { owner })),
             Command::NotifyDone { listener, owner, snapshot } => {
                 self.listeners.get(&listener).filter(|_| !self.registry.is_closing()).map(

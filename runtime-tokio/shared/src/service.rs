@@ -19,7 +19,7 @@ use crate::{
     runtime::{Report, Runtime},
     scope::Scope,
     start,
-    state::{Inner, SendError, Tap},
+    state::{Inner, Outside, SendError, Tap},
     sync::lock,
     wait::Wait,
 };
@@ -88,6 +88,31 @@ pub struct Read {
     pub task: TaskSnapshot,
 }
 
+/// The output of a task, for one who has to deliver it whatever becomes of the record.
+pub struct HeldOutput {
+    handle: Option<Arc<Handle>>,
+}
+
+impl HeldOutput {
+    /// What is left to be read of a stream task. For a task that is on record
+    /// [`TaskService::read`] does it, in turn with others.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Reader`] if the producer's reader failed.
+    pub fn drain(&self) -> Result<String, ReadError> {
+        let Some(handle) = &self.handle else { return Ok(String::new()) };
+        let _turn = handle.gate.enter();
+        handle.drain().map_err(ReadError::Reader)
+    }
+}
+
+impl fmt::Debug for HeldOutput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HeldOutput").finish_non_exhaustive()
+    }
+}
+
 /// What a kill did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Killed {
@@ -122,7 +147,7 @@ impl TaskService {
         Ok(Self::new(Inner::new(Registry::new(config)?, runtime, Some(tap))))
     }
 
-    fn new(inner: Arc<Inner>) -> Self {
+    pub(crate) fn new(inner: Arc<Inner>) -> Self {
         Self { held: Arc::new(Held(Arc::clone(&inner))), inner }
     }
 
@@ -229,9 +254,25 @@ impl TaskService {
     /// task is refused.
     pub fn read(&self, id: &TaskId, caller: &Caller) -> Result<Read, ReadError> {
         let handle = self.handle(id, caller)?;
-        let turn = handle.as_ref().map(|handle| handle.gate.enter());
+        // What follows from it is carried out when the turn is over: a callback may read
+        // this very task.
+        let mut outside = Outside::default();
+        let result = self.read_in_turn(id, caller, handle.as_deref(), &mut outside);
+        self.inner.finish(outside);
+        result
+    }
+
+    fn read_in_turn(
+        &self,
+        id: &TaskId,
+        caller: &Caller,
+        handle: Option<&Handle>,
+        outside: &mut Outside,
+    ) -> Result<Read, ReadError> {
+        let _turn = handle.map(|handle| handle.gate.enter());
         let event = Event::Read { id: id.clone(), caller: caller.clone() };
-        let (read, snapshot, output) = match self.inner.send(event) {
+        let begun = self.inner.transact(event, |_, reply| reply, outside);
+        let (read, snapshot, output) = match begun {
             Ok(Reply::Reading { read, snapshot, output, .. }) => (read, snapshot, output),
             Ok(other) => unreachable!("not an answer to a read: {other:?}"),
             Err(SendError::Refused(Refusal::Read(refusal))) => return Err(refusal.into()),
@@ -240,11 +281,21 @@ impl TaskService {
         };
         let drained = match output {
             Output::Final(text) => Ok(text.as_deref().unwrap_or_default().to_owned()),
-            Output::Drain => handle.as_ref().map_or(Ok(String::new()), |handle| handle.drain()),
+            Output::Drain => handle.map_or(Ok(String::new()), Handle::drain),
         };
-        self.inner.tell(Event::ReadEnded { read, delivered: drained.is_ok() });
-        drop(turn);
+        let ended = Event::ReadEnded { read, delivered: drained.is_ok() };
+        // Only a service that has broken meanwhile does not take it.
+        let _ = self.inner.transact(ended, |_, reply| reply, outside);
         Ok(Read { text: drained.map_err(ReadError::Reader)?, task: snapshot })
+    }
+
+    /// Keeps hold of a task's output, also when its record goes with its owner.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] if there is no such task, or it is another session's.
+    pub fn hold_output(&self, id: &TaskId, caller: &Caller) -> Result<HeldOutput, ReadError> {
+        self.handle(id, caller).map(|handle| HeldOutput { handle })
     }
 
     /// The handle of a task that the caller can reach.
@@ -288,7 +339,7 @@ impl TaskService {
         cancelled.map_err(KillError::Cancel)?;
         if let Some(reason) = reason {
             let report = Report::Killed { id: id.clone(), reason: reason.to_owned() };
-            self.inner.runtime.report(&report);
+            self.inner.report(&report);
         }
         match answer {
             Reply::KillRequested(snapshot) => Ok(Killed::Requested(snapshot)),
@@ -316,7 +367,8 @@ impl TaskService {
     }
 
     /// The same, and blocks this thread until the end. The runtime must run on other
-    /// threads: called on the only one that drives it, this never returns.
+    /// threads: called on the only one that drives it, or from a callback, this never
+    /// returns.
     ///
     /// # Errors
     ///
@@ -337,7 +389,11 @@ impl TaskService {
     ///
     /// [`AccessError`] if there is no such task, or it is another session's.
     pub fn key_of(&self, id: &TaskId, caller: &Caller) -> Result<TaskKey, AccessError> {
-        Ok(lock(&self.inner.state).registry.key_of(id, caller.as_ref())?)
+        let state = lock(&self.inner.state);
+        match &state.broken {
+            Some(broken) => Err(broken.clone().into()),
+            None => Ok(state.registry.key_of(id, caller.as_ref())?),
+        }
     }
 }
 

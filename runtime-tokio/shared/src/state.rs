@@ -51,6 +51,9 @@ pub(crate) struct State {
     /// The deadline that the timer knows of.
     armed: Option<Instant>,
     tap: Option<Tap>,
+    /// Lets the core panic with the next event.
+    #[cfg(test)]
+    pub(crate) has_a_bug: bool,
 }
 
 pub(crate) struct OwnerEntry {
@@ -71,7 +74,7 @@ pub(crate) struct WaitEntry {
 
 /// What a pass through the lock left to be done outside it.
 #[derive(Default)]
-struct Outside {
+pub(crate) struct Outside {
     wakers: Vec<Waker>,
     rearm: bool,
     broke: Option<Broke>,
@@ -108,6 +111,8 @@ impl Inner {
             waits: BTreeMap::new(),
             armed: None,
             tap,
+            #[cfg(test)]
+            has_a_bug: false,
         };
         Arc::new(Self { runtime, state: Mutex::new(state), shut_down: Completion::new() })
     }
@@ -120,14 +125,22 @@ impl Inner {
         file: impl FnOnce(&mut State, Reply) -> T,
     ) -> Result<T, SendError> {
         let mut outside = Outside::default();
-        let result = {
-            let mut state = lock(&self.state);
-            let reply = state.handle(self.runtime.now(), event, &mut outside);
-            reply.map(|reply| file(&mut state, reply))
-        };
+        let result = self.transact(event, file, &mut outside);
         self.finish(outside);
-        self.dispatch();
         result
+    }
+
+    /// One pass through the lock. What it leaves to be done outside is added to
+    /// `outside`, for [`finish`](Self::finish).
+    pub(crate) fn transact<T>(
+        &self,
+        event: Event,
+        file: impl FnOnce(&mut State, Reply) -> T,
+        outside: &mut Outside,
+    ) -> Result<T, SendError> {
+        let mut state = lock(&self.state);
+        let reply = state.handle(self.runtime.now(), event, outside);
+        reply.map(|reply| file(&mut state, reply))
     }
 
     pub(crate) fn send(self: &Arc<Self>, event: Event) -> Result<Reply, SendError> {
@@ -149,15 +162,17 @@ impl Inner {
         next.unwrap_or(None)
     }
 
-    fn finish(&self, outside: Outside) {
+    /// Does what passes through the lock have left to be done, and carries out what is
+    /// queued. Whoever called in has had its effect by now: nothing of this may unwind.
+    pub(crate) fn finish(self: &Arc<Self>, outside: Outside) {
         for waker in outside.wakers {
-            waker.wake();
+            contained(|| waker.wake());
         }
         if outside.rearm {
-            self.runtime.rearm();
+            contained(|| self.runtime.rearm());
         }
         if let Some(broke) = outside.broke {
-            self.runtime.report(&Report::Broke { message: broke.broken.message.clone() });
+            self.report(&Report::Broke { message: broke.broken.message.clone() });
             for handle in broke.handles {
                 // Whether it worked there is nobody left to tell.
                 let _ = handle.cancel(Some("the task service is broken"));
@@ -167,7 +182,19 @@ impl Inner {
             }
             self.shut_down.complete(Err(broke.broken));
         }
+        self.dispatch();
     }
+
+    /// Tells the runtime something that a person should know.
+    pub(crate) fn report(&self, report: &Report) {
+        contained(|| self.runtime.report(report));
+    }
+}
+
+/// Calls what nothing depends on: a panic in it ends there.
+fn contained(call: impl FnOnce()) {
+    // The panic has been printed; there is nowhere else to say it.
+    let _ = catch_unwind(AssertUnwindSafe(call));
 }
 
 impl State {
@@ -184,8 +211,11 @@ impl State {
             tap(now, &event);
         }
         let mut commands = Vec::new();
-        let handled =
-            catch_unwind(AssertUnwindSafe(|| self.registry.handle(now, event, &mut commands)));
+        let handled = catch_unwind(AssertUnwindSafe(|| {
+            #[cfg(test)]
+            assert!(!self.has_a_bug, "a bug of the core");
+            self.registry.handle(now, event, &mut commands)
+        }));
         let reply = match handled {
             Ok(reply) => reply.map_err(SendError::Refused),
             Err(panic) => {

@@ -34,6 +34,14 @@ impl Waited {
             Self::Ended(snapshot) | Self::TimedOut(snapshot) => snapshot,
         }
     }
+
+    /// The same, by value.
+    #[must_use]
+    pub fn into_snapshot(self) -> TaskSnapshot {
+        match self {
+            Self::Ended(snapshot) | Self::TimedOut(snapshot) => snapshot,
+        }
+    }
 }
 
 /// A wait for the end of a task. It is registered from the call on, not from the
@@ -107,10 +115,19 @@ impl Wait {
     }
 }
 
-impl Future for Wait {
-    type Output = Result<Waited, WaitError>;
+impl Wait {
+    /// Waits until there is a result to take, and does not take it: for one who has more
+    /// to do before it is delivered. Then [`abort`](Self::abort) takes it, and dropping
+    /// the wait gives it back.
+    ///
+    /// # Errors
+    ///
+    /// [`WaitError`] if it was refused, or the service met a bug of its own.
+    pub async fn ready(&mut self) -> Result<(), WaitError> {
+        std::future::poll_fn(|context| self.poll_ready(context)).await
+    }
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), WaitError>> {
         let waiter = match &mut self.state {
             Ok(waiter) => *waiter,
             Err(error) => {
@@ -130,12 +147,22 @@ impl Future for Wait {
             entry.ready
         };
         drop(waker);
-        if !ready {
-            return Poll::Pending;
+        if ready { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+}
+
+impl Future for Wait {
+    type Output = Result<Waited, WaitError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Err(error) = std::task::ready!(self.poll_ready(context)) {
+            return Poll::Ready(Err(error));
         }
-        self.state = Err(None);
-        let over = self.end(waiter, Event::TakeWait { waiter });
-        Poll::Ready(match over {
+        let waiter = match std::mem::replace(&mut self.state, Err(None)) {
+            Ok(waiter) => waiter,
+            Err(_) => unreachable!("a wait that is ready was not refused"),
+        };
+        Poll::Ready(match self.end(waiter, Event::TakeWait { waiter }) {
             Ok(Some(waited)) => Ok(waited),
             Ok(None) => unreachable!("a wait that is ready has something to take"),
             Err(broken) => Err(broken.into()),

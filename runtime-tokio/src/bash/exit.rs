@@ -11,11 +11,14 @@ pub struct BashExit {
     pub exit: Exit,
     /// Whether a kill was accepted before all had ended.
     pub killed: bool,
+    /// Whether the output was read to its end. If not, a process that left the session
+    /// still holds it open.
+    pub drained: bool,
 }
 
 impl From<Closed> for BashExit {
     fn from(closed: Closed) -> Self {
-        Self { exit: closed.exit, killed: closed.terminated }
+        Self { exit: closed.exit, killed: closed.terminated, drained: closed.drained }
     }
 }
 
@@ -25,7 +28,10 @@ impl BashExit {
     /// its exit status is lost. The detail always says how the shell ended.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
-        let detail = self.exit.to_string();
+        let detail = match self.drained {
+            true => self.exit.to_string(),
+            false => format!("{}, output still held open by a process that left", self.exit),
+        };
         match (self.exit, self.killed) {
             (Exit::Code(_), false) => Outcome::completed().with_detail(&detail),
             (Exit::Code(_), true) | (Exit::Signal(_), _) => Outcome::killed().with_detail(&detail),
@@ -54,9 +60,11 @@ mod tests {
             (Exit::Unavailable, true, End::Failed, "exit status unavailable"),
         ];
         for (exit, killed, end, detail) in cases {
-            let outcome = BashExit { exit, killed }.outcome();
+            let outcome = BashExit { exit, killed, drained: true }.outcome();
             assert_eq!((outcome.end, outcome.detail.as_deref()), (end, Some(detail)));
             assert_eq!(outcome.output, None);
         }
+        let cut = BashExit { exit: Exit::Code(0), killed: false, drained: false }.outcome();
+        assert!(cut.detail.unwrap().contains("held open"), "what may be missing is said");
     }
 }

@@ -4,7 +4,7 @@ use std::future::{Future, ready};
 use std::pin::pin;
 use std::time::Duration;
 
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use crate::process::{Exit, Process, Stream, StreamText, TextCursor};
 
@@ -56,11 +56,11 @@ pub(super) async fn run(
         // What has happened goes before what is wished for.
         biased;
         _ = process.wait_exited() => Cause::Exited,
-        () = abort => Cause::Aborted,
+        () = &mut abort => Cause::Aborted,
         () = sleep(spec.timeout) => Cause::TimedOut,
     };
     let leftovers_ended = match cause {
-        Cause::Exited => end_leftovers(&process, spec.process.drain).await,
+        Cause::Exited => end_leftovers(&process, spec.process.drain, abort).await,
         Cause::TimedOut | Cause::Aborted => {
             process.terminate();
             0
@@ -79,11 +79,18 @@ pub(super) async fn run(
     })
 }
 
-/// Lets what outlived the shell go on for a while and then ends it. Says how many
-/// processes that were.
-async fn end_leftovers(process: &Process, patience: Duration) -> usize {
-    if timeout(patience, process.done()).await.is_ok() {
-        return 0;
+/// Lets what outlived the shell go on for a while, unless the caller gives up, and then
+/// ends it. Says how many processes that were.
+async fn end_leftovers(
+    process: &Process,
+    patience: Duration,
+    abort: impl Future<Output = ()>,
+) -> usize {
+    tokio::select! {
+        biased;
+        _ = process.done() => return 0,
+        () = abort => {}
+        () = sleep(patience) => {}
     }
     match process.live_members() {
         // Only an output pipe is still held, by something outside the session.

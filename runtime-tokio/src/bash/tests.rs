@@ -234,7 +234,7 @@ async fn leftovers_that_end_in_time_are_waited_for() {
 async fn a_background_command_completes_with_its_code() {
     let process = start(&plain(), "echo out; echo err >&2; exit 9");
     let exit = soon(process.done()).await;
-    assert_eq!(exit, BashExit { exit: Exit::Code(9), killed: false });
+    assert_eq!(exit, BashExit { exit: Exit::Code(9), killed: false, drained: true });
     assert_eq!(exit.outcome().end, End::Completed);
     assert_eq!(process.read(), "out\n[stderr]\nerr\n");
     assert_eq!(process.read(), "");

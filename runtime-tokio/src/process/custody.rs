@@ -26,35 +26,41 @@ const LAST_WAIT: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Custody {
     session: Pid,
-    /// The leader's descriptor, unless it was gone before one could be had.
+    held: Mutex<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    /// The leader has not been reaped.
+    unreaped: bool,
+    /// Its descriptor, until it is reaped, unless it was gone before one could be had.
     leader: Option<Arc<OwnedFd>>,
-    held: Mutex<bool>,
 }
 
 impl Custody {
     pub(crate) fn new(session: Pid, leader: Option<Arc<OwnedFd>>) -> Self {
-        Self { session, leader, held: Mutex::new(true) }
+        Self { session, held: Mutex::new(Held { unreaped: true, leader }) }
     }
 
     pub(crate) const fn session(&self) -> Pid {
         self.session
     }
 
-    pub(crate) const fn leader(&self) -> Option<&Arc<OwnedFd>> {
-        self.leader.as_ref()
+    pub(crate) fn leader(&self) -> Option<Arc<OwnedFd>> {
+        self.lock().leader.clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, bool> {
+    fn lock(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How the leader ended, if it has. It stays unreaped.
     pub(crate) fn peek(&self) -> Option<Exit> {
-        self.wait(WaitIdOptions::NOWAIT)
+        Self::wait(self.leader().as_deref(), WaitIdOptions::NOWAIT)
     }
 
-    fn wait(&self, more: WaitIdOptions) -> Option<Exit> {
-        let Some(leader) = &self.leader else { return Some(Exit::Unavailable) };
+    fn wait(leader: Option<&OwnedFd>, more: WaitIdOptions) -> Option<Exit> {
+        let Some(leader) = leader else { return Some(Exit::Unavailable) };
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | more;
         loop {
             match rustix::process::waitid(WaitId::PidFd(leader.as_fd()), options) {
@@ -75,7 +81,7 @@ impl Custody {
         signal: Signal,
     ) -> io::Result<usize> {
         let held = self.lock();
-        if !*held {
+        if !held.unreaped {
             return Ok(0);
         }
         let mut fresh = 0;
@@ -103,7 +109,7 @@ impl Custody {
     /// number.
     pub(crate) fn kill_leaders_group(&self) {
         let held = self.lock();
-        let Some(leader) = self.leader.as_ref().filter(|_| *held) else { return };
+        let Some(leader) = held.leader.as_ref().filter(|_| held.unreaped) else { return };
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         if rustix::process::waitid(WaitId::PidFd(leader.as_fd()), options).is_ok() {
             // An error means that nobody in it could be signalled; the members
@@ -115,7 +121,7 @@ impl Custody {
     /// Everybody who lives in the session now; blocks for one look.
     pub(crate) fn members(&self) -> io::Result<Vec<Member>> {
         let held = self.lock();
-        if *held { Ok(Census::take()?.members_of(self.session)) } else { Ok(Vec::new()) }
+        if held.unreaped { Ok(Census::take()?.members_of(self.session)) } else { Ok(Vec::new()) }
     }
 
     /// Sends SIGKILL to the whole session, at once and on this thread.
@@ -150,8 +156,8 @@ impl Custody {
             }
             self.kill_now();
         }
-        if let Some(leader) = &self.leader {
-            pidfd::wait_until(leader, deadline);
+        if let Some(leader) = self.leader() {
+            pidfd::wait_until(&leader, deadline);
         }
         self.release()
     }
@@ -159,7 +165,9 @@ impl Custody {
     /// Reaps the leader. From now on nothing is signalled.
     pub(crate) fn release(&self) -> Exit {
         let mut held = self.lock();
-        *held = false;
-        self.wait(WaitIdOptions::empty()).unwrap_or(Exit::Unavailable)
+        held.unreaped = false;
+        // The record of a task outlives its process by far: no descriptor may.
+        let leader = held.leader.take();
+        Self::wait(leader.as_deref(), WaitIdOptions::empty()).unwrap_or(Exit::Unavailable)
     }
 }

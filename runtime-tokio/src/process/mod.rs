@@ -111,8 +111,7 @@ impl Process {
         // From here on whatever fails ends the process again.
         let guard = Guard(Arc::clone(&shared));
         let fail = |source: io::Error| SpawnError::Failed { program: spec.program.clone(), source };
-        let leader = shared.custody.leader().cloned();
-        let leader = leader.map(Watched::new);
+        let leader = shared.custody.leader().map(Watched::new);
         let driver = Driver {
             guard,
             leader: leader.transpose().map_err(fail)?,

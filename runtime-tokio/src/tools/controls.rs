@@ -1,8 +1,10 @@
 //! `task_output`, `task_list` and `task_kill`.
 
+use std::time::Duration;
+
 use longrun_shared::{
-    Guard, KillError, Killed, NoticePolicy, Read, ReadError, Scope, ScopeError, TaskId,
-    TaskService, TaskSnapshot, WaitError, Waited,
+    Caller, Guard, KillError, Killed, NoticePolicy, Read, ReadError, Scope, ScopeError, TaskId,
+    TaskService, TaskSnapshot, WaitError,
     core::{
         KillRefusal, ReadRefusal, WaitRefusal,
         controls::{self, ControlsConfig, KillOutcome, KillValue, OutputValue, PublicTask},
@@ -71,19 +73,53 @@ impl Controls {
         let caller = call.caller();
         // The cap is looked up before anything can go wrong.
         let before = self.service.get(&id, &caller).ok();
-        if let Some(timeout) = args.wait {
-            let wait = self.service.wait(&id, &caller, timeout);
-            if let Err(error) = wait_or_abort(wait, call).await {
-                return capped(wait_text(&id, &error), before.as_ref());
-            }
-        }
-        match self.service.read(&id, &caller) {
+        let read = match args.wait {
+            None => self.service.read(&id, &caller).map_err(Interrupted::from),
+            Some(timeout) => self.wait_and_read(&id, &caller, timeout, call).await,
+        };
+        match read {
             Ok(Read { text, task }) => {
                 let shown = controls::capped_output_text(&text, &task);
                 let value = OutputValue { text, task: PublicTask::from(&task) };
                 ToolReply::new(shown, json(&value))
             }
-            Err(error) => capped(read_text(&id, &error), before.as_ref()),
+            Err(error) => capped(output_text(&id, &error), before.as_ref()),
+        }
+    }
+
+    /// Waits, then reads, and takes what the wait was promised only once the output is
+    /// there: if that cannot be read, the notice goes out after all. A task whose record
+    /// goes with its owner is told and read to its end all the same.
+    async fn wait_and_read(
+        &self,
+        id: &TaskId,
+        caller: &Caller,
+        timeout: Duration,
+        call: &Call<'_>,
+    ) -> Result<Read, Interrupted> {
+        let mut wait = self.service.wait(id, caller, timeout);
+        if let Some(refusal) = wait.refusal() {
+            return Err(Interrupted::Wait(refusal.clone().into()));
+        }
+        let output = self.service.hold_output(id, caller)?;
+        tokio::select! {
+            // What has been promised goes before the wish to stop waiting.
+            biased;
+            ready = wait.ready() => ready.map_err(Interrupted::Wait)?,
+            () = call.abort.cancelled() => return Err(Interrupted::Aborted),
+        }
+        match self.service.read(id, caller) {
+            Ok(read) => {
+                wait.abort().map_err(Interrupted::Wait)?;
+                Ok(read)
+            }
+            Err(ReadError::Refused(ReadRefusal::Access(gone))) => {
+                let text = output.drain()?;
+                let waited = wait.abort().map_err(Interrupted::Wait)?;
+                let task = waited.ok_or(ReadError::Refused(gone.into()))?.into_snapshot();
+                Ok(Read { text, task })
+            }
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -122,40 +158,30 @@ impl Controls {
     }
 }
 
-async fn wait_or_abort(
-    mut wait: longrun_shared::Wait,
-    call: &Call<'_>,
-) -> Result<Waited, Interrupted> {
-    tokio::select! {
-        // What has been promised goes before the wish to stop waiting.
-        biased;
-        waited = &mut wait => return waited.map_err(Interrupted::Failed),
-        () = call.abort.cancelled() => {}
-    }
-    wait.abort().map_err(Interrupted::Failed)?.ok_or(Interrupted::Aborted)
-}
-
+/// Why nothing was read.
 enum Interrupted {
     Aborted,
-    Failed(WaitError),
+    Wait(WaitError),
+    Read(ReadError),
 }
 
-fn wait_text(id: &TaskId, error: &Interrupted) -> String {
+impl From<ReadError> for Interrupted {
+    fn from(error: ReadError) -> Self {
+        Self::Read(error)
+    }
+}
+
+fn output_text(id: &TaskId, error: &Interrupted) -> String {
     match error {
         Interrupted::Aborted => {
             format!("the wait for task {id} was aborted; the task goes on")
         }
-        Interrupted::Failed(WaitError::Refused(WaitRefusal::Access(_))) => {
+        Interrupted::Wait(WaitError::Refused(WaitRefusal::Access(_)))
+        | Interrupted::Read(ReadError::Refused(ReadRefusal::Access(_))) => {
             controls::unknown_task_text(id.as_str())
         }
-        Interrupted::Failed(error) => error.to_string(),
-    }
-}
-
-fn read_text(id: &TaskId, error: &ReadError) -> String {
-    match error {
-        ReadError::Refused(ReadRefusal::Access(_)) => controls::unknown_task_text(id.as_str()),
-        error => error.to_string(),
+        Interrupted::Wait(error) => error.to_string(),
+        Interrupted::Read(error) => error.to_string(),
     }
 }
 

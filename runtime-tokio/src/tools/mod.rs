@@ -39,7 +39,10 @@ pub use bash::{Bash, BashOptions};
 pub use controls::{Controls, MountError};
 use std::path::PathBuf;
 
-use longrun_shared::{Caller, OwnerScope, core::controls::Card};
+use longrun_shared::{
+    Caller, OwnerScope,
+    core::controls::{Card, fit_text},
+};
 use serde_json::Value;
 pub use tokio_util::sync::CancellationToken;
 
@@ -87,6 +90,9 @@ impl<'a> Call<'a> {
     }
 }
 
+/// The longest text of an error: it may repeat what a model sent.
+const MAX_ERROR_BYTES: usize = 4096;
+
 /// What a call came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolReply {
@@ -104,6 +110,7 @@ impl ToolReply {
     }
 
     fn error(text: impl ToString) -> Self {
-        Self { text: text.to_string(), value: Value::Null, is_error: true }
+        let text = fit_text(&text.to_string(), MAX_ERROR_BYTES);
+        Self { text, value: Value::Null, is_error: true }
     }
 }

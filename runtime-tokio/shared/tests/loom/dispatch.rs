@@ -131,3 +131,33 @@ fn an_end_with_a_listener_that_panics_and_a_start() {
         &["started", "ended"],
     );
 }
+
+// contract: C5, C3
+#[test]
+fn two_ends_with_more_callbacks_than_one_dispatcher_carries_out() {
+    const OBSERVERS: usize = 66;
+    explore(
+        |world| {
+            world.start();
+            world.start();
+            let calls = Arc::new(Mutex::new(Vec::new()));
+            let guards: Vec<_> = (0..OBSERVERS)
+                .map(|number| {
+                    let calls = Arc::clone(&calls);
+                    world.service.on_tasks_changed(move |_| peek(&calls).push(number)).unwrap()
+                })
+                .collect();
+            at_once([world.end(), world.end()]);
+            assert_eq!(peek(&calls).len(), 64, "the rest is left to the runtime");
+            world.finish();
+            drop(guards);
+            let expected = (0..OBSERVERS).chain(0..OBSERVERS);
+            assert!(peek(&calls).iter().copied().eq(expected), "{:?}", peek(&calls));
+            match peek(&world.told.done)[0].as_str() {
+                "bash-1 completed" => "the first one first",
+                _ => "the second one first",
+            }
+        },
+        &["the first one first", "the second one first"],
+    );
+}

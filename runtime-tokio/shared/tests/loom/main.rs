@@ -1,4 +1,4 @@
-//! The service around the core in every order of its threads' steps, up to two
+//! The service around the core in every order of its threads' steps, up to three
 //! preemptions:
 //!
 //! ```text
@@ -9,6 +9,7 @@
 //! joined: an assertion inside a contained callback would be swallowed. What came of
 //! it is collected over all executions, and each possible outcome must have been seen.
 #![cfg(longrun_loom)]
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod dispatch;
 mod dispose;

@@ -26,7 +26,7 @@ pub(crate) fn explore(
 ) {
     let seen = Arc::new(Mutex::new(BTreeSet::new()));
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(2);
+    builder.preemption_bound = Some(3);
     builder.max_branches = 10_000;
     builder.check({
         let seen = Arc::clone(&seen);
@@ -131,6 +131,8 @@ pub(crate) struct World {
     pub(crate) stub: Arc<Stub>,
     pub(crate) told: Arc<Told>,
     recording: Arc<Mutex<Vec<(Now, Event)>>>,
+    /// How the listener's key shows itself.
+    listener_key: String,
 }
 
 impl World {
@@ -150,12 +152,14 @@ impl World {
                 peek(&told.done).push(format!("{} {}", done.task.id, done.task.status));
             })
         };
+        let listener = listener.unwrap();
         let owner = service.owner("s1").busy(true).inbox(told.clone()).open().unwrap();
         Self {
             service,
             owner: Arc::new(owner),
             controls: Mutex::new(Some(controls)),
-            listener: Mutex::new(Some(listener.unwrap())),
+            listener_key: format!("{listener:?}"),
+            listener: Mutex::new(Some(listener)),
             stub,
             told,
             recording,
@@ -209,7 +213,9 @@ impl World {
         });
         assert_eq!(*peek(&self.told.nudges), nudges.collect::<Vec<_>>(), "stranded or reordered");
         let done = commands.iter().filter_map(|command| match command {
-            Command::NotifyDone { snapshot, .. } => {
+            Command::NotifyDone { listener, snapshot, .. }
+                if format!("{listener:?}") == self.listener_key =>
+            {
                 Some(format!("{} {}", snapshot.id, snapshot.status))
             }
             _ => None,

@@ -3,11 +3,15 @@
 use std::{
     collections::BTreeMap,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use longrun_shared::{
-    BoxError, Inbox, Notice, OwnerScope, ScopeError, TaskId, TaskService, core::OwnerKey,
+    BoxError, Disposal, Inbox, Notice, OwnerScope, ScopeError, TaskId, TaskService,
+    core::{OwnerKey, controls::one_line},
 };
 use serde_json::json;
 
@@ -18,11 +22,22 @@ pub(super) struct Agent {
     name: Arc<Mutex<String>>,
     pub(super) owner: OwnerScope,
     pub(super) cwd: Option<PathBuf>,
+    disposed: AtomicBool,
 }
 
 impl Agent {
     pub(super) fn name(&self) -> String {
         lock(&self.name).clone()
+    }
+
+    pub(super) fn is_disposed(&self) -> bool {
+        self.disposed.load(Ordering::SeqCst)
+    }
+
+    /// Its disposal has begun: it runs no command any more.
+    pub(super) fn dispose(&self) -> Disposal {
+        self.disposed.store(true, Ordering::SeqCst);
+        self.owner.dispose()
     }
 }
 
@@ -40,7 +55,8 @@ impl Agents {
 
     pub(super) fn get(&self, name: &str) -> Result<Arc<Agent>, Trouble> {
         lock(&self.by_name).get(name).cloned().ok_or_else(|| {
-            Trouble::new("unknown_owner", format!("no owner is open under the name {name:?}"))
+            let name = one_line(name);
+            Trouble::new("unknown_owner", format!("no owner is open under the name `{name}`"))
         })
     }
 
@@ -48,30 +64,40 @@ impl Agents {
         lock(&self.by_name).values().find(|agent| agent.owner.key() == key).cloned()
     }
 
-    /// Opens an owner. What it replaces, by its name or by its session, goes on under a
-    /// name of its own, which is returned.
+    /// Opens an owner. What it replaces, by its name or by its session, goes on under
+    /// names of their own, which are returned.
+    ///
+    /// Nothing is opened or dropped while the names are locked: both call back.
     pub(super) fn open(
         &self,
         name: &str,
         session: &str,
         cwd: Option<PathBuf>,
-    ) -> Result<Option<String>, ScopeError> {
+    ) -> Result<Vec<String>, ScopeError> {
         let cell = Arc::new(Mutex::new(name.to_owned()));
         let inbox = LineInbox { owner: Arc::clone(&cell), output: self.output.clone() };
-        let mut by_name = lock(&self.by_name);
         let owner = self.service.owner(session).inbox(Arc::new(inbox)).open()?;
-        let same_session = owner
-            .replaced()
-            .and_then(|key| by_name.values().find(|agent| agent.owner.key() == key).cloned());
-        let same_name = by_name.remove(name);
-        let replaced = same_name.or(same_session).map(|agent| rename(&mut by_name, agent));
-        by_name.insert(name.to_owned(), Arc::new(Agent { name: cell, owner, cwd }));
+        let same_session = owner.replaced();
+        let opened = Arc::new(Agent { name: cell, owner, cwd, disposed: AtomicBool::new(false) });
+
+        let mut by_name = lock(&self.by_name);
+        let same_session = by_name
+            .values()
+            .find(|agent| Some(agent.owner.key()) == same_session && !agent.is_disposed())
+            .cloned();
+        let same_name = by_name.insert(name.to_owned(), opened);
+        let mut replaced = Vec::new();
+        for agent in [same_name, same_session].into_iter().flatten() {
+            if !replaced.contains(&agent.name()) {
+                replaced.push(rename(&mut by_name, agent));
+            }
+        }
         Ok(replaced)
     }
 }
 
-/// Files an agent under the first free name of the form `name#1`. Its old name, if
-/// nobody else took that, still leads to it.
+/// Files an agent under the first free name of the form `name#1`. Its old name, if nobody
+/// else took that, still leads to it.
 fn rename(by_name: &mut BTreeMap<String, Arc<Agent>>, agent: Arc<Agent>) -> String {
     let old = agent.name();
     let base = old.split('#').next().unwrap_or(&old).to_owned();

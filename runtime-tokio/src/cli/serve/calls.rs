@@ -2,10 +2,13 @@
 
 use std::{
     collections::BTreeMap,
+    pin::pin,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use longrun_shared::core::{OwnerKey, StartRefusal, controls::one_line};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::{Server, request::Trouble};
 use crate::tools::{Call, CancellationToken, ToolReply};
@@ -22,36 +25,52 @@ impl Server {
     ) -> Result<Value, Trouble> {
         let agent = owner.map(|owner| self.agents.get(owner)).transpose()?;
         if !TOOLS.contains(&tool) {
-            let known = TOOLS.join("`, `");
-            let message = format!("there is no tool {tool:?}, expected one of `{known}`");
+            let (known, tool) = (TOOLS.join("`, `"), one_line(tool));
+            let message = format!("there is no tool `{tool}`, expected one of `{known}`");
             return Err(Trouble::new("unknown_tool", message));
         }
-        let in_flight = self.calls.begin(tag.as_ref(), tool == "bash")?;
+        if tool == "bash" && agent.as_ref().is_some_and(|agent| agent.is_disposed()) {
+            let refused = StartRefusal::OwnerDisposing.to_string();
+            return Ok(reply(
+                tool,
+                ToolReply { text: refused, value: Value::Null, is_error: true },
+            ));
+        }
+        let command_of = (tool == "bash").then(|| agent.as_ref().map(|agent| agent.owner.key()));
+        let in_flight = self.calls.begin(tag.as_ref(), command_of)?;
         let call = Call {
             owner: agent.as_ref().map(|agent| &agent.owner),
             args,
             cwd: agent.as_ref().and_then(|agent| agent.cwd.clone()),
             abort: in_flight.token.clone(),
         };
-        let ToolReply { text, value, is_error } = match tool {
+        let answer = match tool {
             "bash" => self.bash.call(&call).await,
             "task_output" => self.controls.task_output(&call).await,
             "task_list" => self.controls.task_list(&call),
             "task_kill" => self.controls.task_kill(&call),
             other => unreachable!("{other} is not among the tools"),
         };
-        Ok(json!({
-            "tool": tool,
-            "content": [{"type": "text", "text": text}],
-            "value": value,
-            "is_error": is_error,
-        }))
+        Ok(reply(tool, answer))
     }
+}
+
+fn reply(tool: &str, ToolReply { text, value, is_error }: ToolReply) -> Value {
+    json!({
+        "tool": tool,
+        "content": [{"type": "text", "text": text}],
+        "value": value,
+        "is_error": is_error,
+    })
 }
 
 /// The calls in flight.
 #[derive(Default)]
-pub(super) struct Calls(Mutex<InFlight>);
+pub(super) struct Calls {
+    in_flight: Mutex<InFlight>,
+    /// Told when one has ended.
+    ended: Notify,
+}
 
 #[derive(Default)]
 struct InFlight {
@@ -61,18 +80,23 @@ struct InFlight {
 
 struct Entry {
     tag: Option<Value>,
-    is_command: bool,
+    /// For a command: by whom it runs.
+    command_of: Option<Option<OwnerKey>>,
     token: CancellationToken,
 }
 
 impl Calls {
     fn lock(&self) -> MutexGuard<'_, InFlight> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins a call; it is in flight for as long as what this returns lives. Of two
     /// calls under one tag it could not be said which one an abort means.
-    fn begin(&self, tag: Option<&Value>, is_command: bool) -> Result<Begun<'_>, Trouble> {
+    fn begin(
+        &self,
+        tag: Option<&Value>,
+        command_of: Option<Option<OwnerKey>>,
+    ) -> Result<Begun<'_>, Trouble> {
         let mut calls = self.lock();
         if tag.is_some() && calls.by_number.values().any(|entry| entry.tag.as_ref() == tag) {
             let message = "a call under this tag is still in flight, expected another tag";
@@ -80,7 +104,7 @@ impl Calls {
         }
         calls.begun += 1;
         let (number, token) = (calls.begun, CancellationToken::new());
-        let entry = Entry { tag: tag.cloned(), is_command, token: token.clone() };
+        let entry = Entry { tag: tag.cloned(), command_of, token: token.clone() };
         calls.by_number.insert(number, entry);
         Ok(Begun { calls: self, number, token })
     }
@@ -92,6 +116,7 @@ impl Calls {
         let found = found.map(|entry| entry.token.clone());
         drop(calls);
         let Some(token) = found else {
+            let tag = one_line(&tag.to_string());
             let message = format!("no call with the tag {tag} is in flight");
             return Err(Trouble::new("unknown_call", message));
         };
@@ -99,15 +124,35 @@ impl Calls {
         Ok(())
     }
 
-    /// Aborts the foreground commands: at a shutdown they end like all other work.
+    /// Aborts the commands in flight: at a shutdown they end like all other work.
     pub(super) fn abort_commands(&self) {
+        self.abort_where(|_| true);
+    }
+
+    /// Aborts an owner's commands in flight, and waits for their ends.
+    pub(super) async fn end_commands_of(&self, owner: OwnerKey) {
+        loop {
+            // Made before the look, so that no end is missed between the two.
+            let mut ended = pin!(self.ended.notified());
+            ended.as_mut().enable();
+            if self.abort_where(|by| by == Some(owner)) == 0 {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    /// How many there are.
+    fn abort_where(&self, wanted: impl Fn(Option<OwnerKey>) -> bool) -> usize {
         let calls = self.lock();
-        let commands = calls.by_number.values().filter(|entry| entry.is_command);
+        let commands =
+            calls.by_number.values().filter(|entry| entry.command_of.is_some_and(&wanted));
         let tokens: Vec<CancellationToken> = commands.map(|entry| entry.token.clone()).collect();
         drop(calls);
-        for token in tokens {
+        for token in &tokens {
             token.cancel();
         }
+        tokens.len()
     }
 }
 
@@ -120,5 +165,6 @@ struct Begun<'a> {
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
         self.calls.lock().by_number.remove(&self.number);
+        self.calls.ended.notify_waiters();
     }
 }

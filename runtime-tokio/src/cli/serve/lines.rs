@@ -3,7 +3,11 @@
 
 use std::{
     io::{self, BufRead, Write},
-    sync::mpsc::{Receiver, Sender, channel},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::{Receiver, Sender, channel},
+    },
     thread,
 };
 
@@ -73,10 +77,14 @@ enum Message {
     Flushed(oneshot::Sender<()>),
 }
 
+/// How much may wait to be read, in bytes. A client that lets more pile up is not reading.
+const MAX_UNREAD_BYTES: usize = 256 * 1024 * 1024;
+
 /// Standard output. Clones write to the same.
 #[derive(Clone)]
 pub(super) struct Output {
     sender: Sender<Message>,
+    unread: Arc<AtomicUsize>,
     /// Cancelled when nobody reads any more.
     pub(super) gone: CancellationToken,
 }
@@ -85,9 +93,10 @@ impl Output {
     pub(super) fn start() -> Self {
         let (sender, receiver) = channel();
         let gone = CancellationToken::new();
-        let output = Self { sender, gone: gone.clone() };
+        let unread = Arc::new(AtomicUsize::new(0));
+        let output = Self { sender, unread: Arc::clone(&unread), gone: gone.clone() };
         thread::spawn(move || {
-            if write_all(&receiver).is_err() {
+            if write_all(&receiver, &unread).is_err() {
                 gone.cancel();
             }
         });
@@ -96,8 +105,15 @@ impl Output {
 
     /// Writes one object, on one line.
     pub(super) fn send(&self, value: &Value) {
-        // An error means that nobody reads any more, which `gone` tells.
-        let _ = self.sender.send(Message::Line(value.to_string()));
+        let line = value.to_string();
+        let unread = self.unread.fetch_add(line.len(), Ordering::Relaxed);
+        if unread > MAX_UNREAD_BYTES {
+            self.gone.cancel();
+        }
+        if !self.gone.is_cancelled() {
+            // An error means that nobody reads any more, which `gone` tells.
+            let _ = self.sender.send(Message::Line(line));
+        }
     }
 
     /// Waits until all that was sent so far is written, or nobody reads it.
@@ -108,11 +124,12 @@ impl Output {
     }
 }
 
-fn write_all(messages: &Receiver<Message>) -> io::Result<()> {
+fn write_all(messages: &Receiver<Message>, unread: &AtomicUsize) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     for message in messages {
         match message {
             Message::Line(mut line) => {
+                unread.fetch_sub(line.len(), Ordering::Relaxed);
                 line.push('\n');
                 stdout.write_all(line.as_bytes())?;
                 stdout.flush()?;

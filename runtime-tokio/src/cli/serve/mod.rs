@@ -12,11 +12,12 @@ use std::{
     process::ExitCode,
     sync::Arc,
     task::Poll,
+    time::Duration,
 };
 
 use longrun_shared::{
-    Changed, Guard, TaskService,
-    core::controls::{ControlsConfig, PublicTask},
+    Changed, Disposal, Guard, TaskService,
+    core::controls::{ControlsConfig, PublicTask, one_line},
 };
 use serde_json::{Map, Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -56,7 +57,7 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failure> {
             () = server.output.gone.cancelled() => break Ended::Output,
         }
     };
-    server.end(ended).await
+    server.end(ended, &mut signals).await
 }
 
 /// Why a server ends.
@@ -178,8 +179,9 @@ impl Server {
             }
             Request::Dispose { owner } => {
                 let agent = self.agents.get(&owner)?;
-                let orphans = agent.owner.dispose().await;
-                let orphans = orphans.map_err(|error| broken(&error))?;
+                let disposal = agent.dispose();
+                self.calls.end_commands_of(agent.owner.key()).await;
+                let orphans = disposal.await.map_err(|error| broken(&error))?;
                 Ok(json!({"ok": true, "orphans": orphans}))
             }
             Request::Shutdown {} => unreachable!("the main loop ends with it"),
@@ -197,20 +199,35 @@ impl Server {
             return Err(Trouble::new("invalid_request", expected));
         }
         if let Some(cwd) = cwd.as_ref().filter(|cwd| !cwd.is_absolute() || !cwd.is_dir()) {
-            let message = format!("`cwd`: expected an absolute path of a directory, got {cwd:?}");
+            let got = one_line(&cwd.display().to_string());
+            let message = format!("`cwd`: expected an absolute path of a directory, got `{got}`");
             return Err(Trouble::new("invalid_request", message));
         }
         let replaced = self.agents.open(owner, session, cwd).map_err(|error| broken(&error))?;
-        Ok(match replaced {
-            Some(replaced) => json!({"ok": true, "replaced": replaced}),
-            None => json!({"ok": true}),
-        })
+        let mut reply = json!({"ok": true});
+        for (field, name) in ["replaced", "also_replaced"].into_iter().zip(replaced) {
+            reply[field] = name.into();
+        }
+        Ok(reply)
     }
 
-    /// Ends all work, then itself.
-    async fn end(self: &Arc<Self>, ended: Ended) -> Result<ExitCode, Failure> {
+    /// Ends all work, then itself. A further signal cuts that short: what still runs then
+    /// is killed at once.
+    async fn end(
+        self: &Arc<Self>,
+        ended: Ended,
+        signals: &mut Signals,
+    ) -> Result<ExitCode, Failure> {
         let shutdown = self.service.shutdown();
         self.calls.abort_commands();
+        let number = tokio::select! {
+            code = self.wind_down(ended, shutdown) => return code,
+            number = signals.next() => number,
+        };
+        Ok(ExitCode::from(128 + number))
+    }
+
+    async fn wind_down(&self, ended: Ended, shutdown: Disposal) -> Result<ExitCode, Failure> {
         let orphans = shutdown.await?;
         self.requests.close();
         self.requests.wait().await;
@@ -223,10 +240,14 @@ impl Server {
                 ExitCode::SUCCESS
             }
         };
-        self.output.flushed().await;
+        // A reader that has stopped reading is not waited for for ever.
+        let _ = tokio::time::timeout(LAST_WORDS, self.output.flushed()).await;
         Ok(code)
     }
 }
+
+/// How long the last replies may take to be read.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 fn broken(error: &dyn std::error::Error) -> Trouble {
     Trouble::new("broken", error.to_string())

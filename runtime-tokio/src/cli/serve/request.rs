@@ -84,7 +84,19 @@ pub(super) fn parse(line: Line) -> (Option<Value>, Result<Request, Trouble>) {
         return (tag, Err(Trouble::new("invalid_request", "expected an `op`, and there is none")));
     }
     let request = serde_json::from_value(Value::Object(fields));
-    (tag, request.map_err(|error| Trouble::new("invalid_request", error.to_string())))
+    (tag, request.map_err(|error| Trouble::new("invalid_request", bounded(&error.to_string()))))
+}
+
+/// An error may repeat what came, of which there can be much: what was expected stands at
+/// its end, so its head and its tail are kept.
+fn bounded(message: &str) -> String {
+    const ENDS: usize = 300;
+    if message.len() <= 2 * ENDS {
+        return message.to_owned();
+    }
+    let head = message.floor_char_boundary(ENDS);
+    let tail = message.ceil_char_boundary(message.len() - ENDS);
+    format!("{}…{}", &message[..head], &message[tail..])
 }
 
 fn value(line: Line) -> Result<Value, Trouble> {
@@ -129,5 +141,7 @@ mod tests {
             assert!(message.contains(expected), "{line}: {message}");
         }
         assert_eq!(refused(r#"{"tag": [1], "op": 7}"#).0, Some(json!([1])));
+        let (_, long) = refused(&format!(r#"{{"op": "{}"}}"#, "é".repeat(9_000)));
+        assert!(long.len() < 700 && long.ends_with("`shutdown`"), "{long}");
     }
 }
