@@ -1,4 +1,9 @@
 //! The contract's tests, in one binary.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
+mod adapter;
+mod corpora;
+mod serve;
+mod tidy;
+mod tools;
 mod vectors;

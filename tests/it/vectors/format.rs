@@ -137,7 +137,7 @@ pub(super) struct Start {
     pub(super) kind: String,
     pub(super) label: String,
     pub(super) owner: Option<String>,
-    pub(super) limit: Option<i64>,
+    pub(super) limit: Option<f64>,
     pub(super) stream: bool,
     pub(super) on_cancel: OnCancel,
     pub(super) run: Run,

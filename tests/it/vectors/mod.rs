@@ -16,12 +16,19 @@ use std::{
 use format::{Scenario, Seen};
 use world::World;
 
+/// Where the vectors are. A relative `LONGRUN_VECTORS` is looked for here and at the root
+/// of the workspace, since tests run in the folder of their package.
 fn directory() -> PathBuf {
-    std::env::var_os("LONGRUN_VECTORS")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors"), PathBuf::from)
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let Some(named) = std::env::var_os("LONGRUN_VECTORS").map(PathBuf::from) else {
+        return package.join("vectors");
+    };
+    let at_root = package.parent().unwrap().join(&named);
+    if named.is_dir() || !at_root.is_dir() { named } else { at_root }
 }
 
-fn scenarios() -> Vec<Scenario> {
+/// Each scenario, or why a line is none.
+fn scenarios() -> Vec<Result<Scenario, String>> {
     let directory = directory();
     let mut files: Vec<PathBuf> = fs::read_dir(&directory)
         .unwrap_or_else(|error| panic!("cannot read {}: {error}", directory.display()))
@@ -33,8 +40,8 @@ fn scenarios() -> Vec<Scenario> {
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            scenarios.push(serde_json::from_str(line).unwrap_or_else(|error| {
-                panic!("{}:{}: not a scenario: {error}", file.display(), number + 1)
+            scenarios.push(serde_json::from_str(line).map_err(|error| {
+                format!("{}:{}: not a scenario: {error}", file.display(), number + 1)
             }));
         }
     }
@@ -58,7 +65,11 @@ fn run(scenario: &Scenario) -> Result<(), String> {
                 step.compare(&scenario.name, number, &result)
                     .or_else(|| expected.compare(&seen, &scenario.name, number))
             }
-            Err(_) => Some("the core panicked; its message is above".to_owned()),
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+                Some(format!("  a panic: {}", text.unwrap_or("see above")))
+            }
         };
         if let Some(differs) = differs {
             return Err(format!(
@@ -77,17 +88,17 @@ fn run(scenario: &Scenario) -> Result<(), String> {
 fn every_contract_vector_gives_the_result_that_is_on_record() {
     let scenarios = scenarios();
     assert!(!scenarios.is_empty(), "no scenarios in {}", directory().display());
-    let failures: Vec<String> =
-        scenarios.iter().filter_map(|scenario| run(scenario).err()).collect();
-    for failure in failures.iter().take(10) {
+    let failures: Vec<String> = scenarios
+        .iter()
+        .filter_map(|scenario| match scenario {
+            Ok(scenario) => run(scenario).err(),
+            Err(error) => Some(error.clone()),
+        })
+        .collect();
+    for failure in &failures {
         eprintln!("{failure}\n");
     }
-    assert!(
-        failures.is_empty(),
-        "{} of {} scenarios differ; the first {} are above",
-        failures.len(),
-        scenarios.len(),
-        failures.len().min(10)
-    );
-    println!("{} scenarios", scenarios.len());
+    let (failed, all) = (failures.len(), scenarios.len());
+    assert!(failures.is_empty(), "{failed} of {all} scenarios differ; each is told above");
+    println!("{all} scenarios");
 }

@@ -338,7 +338,7 @@ impl World {
         let request = StartRequest {
             kind: start.kind.as_str().into(),
             label: start.label.as_str().into(),
-            output_limit_bytes: start.limit.map(|limit| u64::try_from(limit).unwrap_or(0)),
+            output_limit_bytes: start.limit.map(limit_bytes),
             owner: start.owner.as_ref().map(|owner| self.owners[owner].0),
             notice: NoticePreference::AsMounted,
         };
@@ -448,6 +448,11 @@ impl World {
     }
 }
 
+/// A limit that is no whole number above zero is refused like zero.
+fn limit_bytes(limit: f64) -> u64 {
+    if limit.fract() == 0.0 && limit > 0.0 { limit as u64 } else { 0 }
+}
+
 /// An id that is not one names no task.
 fn parse(id: &str) -> Option<TaskId> {
     TaskId::parse(id).ok()
@@ -480,6 +485,7 @@ fn refused(refusal: &Refusal) -> Value {
         other => panic!("no vector gives {other:?}"),
     };
     let code = match refusal {
+        Refusal::Start(StartRefusal::ShuttingDown) => "shutting_down",
         Refusal::Start(StartRefusal::NoController) => "no_controller",
         Refusal::Start(StartRefusal::InvalidKind { .. }) => "invalid_kind",
         Refusal::Start(StartRefusal::EmptyLabel) => "invalid_label",
