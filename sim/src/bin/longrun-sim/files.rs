@@ -1,0 +1,111 @@
+//! The subcommands that work on one trace: `trace`, `replay`, `shrink`, `explain`.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use longrun_sim::{Depth, Source, Trace, explain, replay, run, shrink};
+
+use crate::{Outcome, run::write, seeds::Seeds};
+
+#[derive(Args)]
+pub(crate) struct Write {
+    /// The seed: a number, or a commit hash.
+    seed: Seeds,
+}
+
+#[derive(Args)]
+pub(crate) struct Replay {
+    /// The trace.
+    file: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct Shrink {
+    /// The trace.
+    file: PathBuf,
+    /// Where the smaller one goes; by default beside the trace, with `.min` in its name.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct Explain {
+    /// The trace.
+    file: PathBuf,
+    /// How to draw it.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    /// Aligned text.
+    Text,
+    /// A Mermaid sequence diagram.
+    Mermaid,
+    /// A picture for a browser.
+    Svg,
+}
+
+fn load(file: &Path) -> Result<Trace, String> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+    Trace::parse(&text).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+impl Write {
+    pub(crate) fn run(&self) -> Outcome {
+        let report = run(&mut Source::from_seed(self.seed.from), Depth::Sampled);
+        anstream::print!("{}", report.trace.print());
+        Ok(report.failure.map_or(0, |failure| failure.kind.exit_code()))
+    }
+}
+
+impl Replay {
+    pub(crate) fn run(&self) -> Outcome {
+        let trace = load(&self.file)?;
+        let report = replay(&trace, Depth::Full).map_err(|error| error.to_string())?;
+        match report.failure {
+            None => {
+                anstream::println!("{} events, and nothing failed", trace.events.len());
+                Ok(0)
+            }
+            Some(failure) => {
+                anstream::println!("{failure}\n");
+                anstream::println!("reproduce: longrun-sim replay {}", self.file.display());
+                Ok(failure.kind.exit_code())
+            }
+        }
+    }
+}
+
+impl Shrink {
+    pub(crate) fn run(&self) -> Outcome {
+        let trace = load(&self.file)?;
+        let Some((small, failure)) = shrink(&trace) else {
+            anstream::println!("{} events, and nothing failed", trace.events.len());
+            return Ok(0);
+        };
+        let output = self.output.clone();
+        let output = output.unwrap_or_else(|| self.file.with_extension("min.jsonl"));
+        write(&output, &small.print())?;
+        let (before, after) = (trace.events.len(), small.events.len());
+        anstream::println!("{failure}\n");
+        anstream::println!("from {before} events to {after}: {}", output.display());
+        anstream::println!("reproduce: longrun-sim replay {}", output.display());
+        Ok(failure.kind.exit_code())
+    }
+}
+
+impl Explain {
+    pub(crate) fn run(&self) -> Outcome {
+        let chart = explain::chart(&load(&self.file)?).map_err(|error| error.to_string())?;
+        let drawn = match self.format {
+            Format::Text => explain::text(&chart),
+            Format::Mermaid => explain::mermaid(&chart),
+            Format::Svg => explain::svg(&chart),
+        };
+        anstream::print!("{drawn}");
+        Ok(0)
+    }
+}

@@ -1,0 +1,170 @@
+//! The subcommand `campaign`.
+
+use std::{
+    io::IsTerminal,
+    path::{Path, PathBuf},
+    sync::Mutex,
+    time::{Duration, Instant},
+};
+
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use longrun_sim::{
+    Depth, Pairs, Property, Report, Trace,
+    campaign::{Plan, Tally, campaign},
+    shrink,
+};
+
+use crate::{
+    Outcome, report,
+    seeds::{self, Seeds},
+};
+
+/// How often a line of progress is written where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+#[derive(Args)]
+pub(crate) struct Campaign {
+    /// Which seeds: A..B, one number, or a commit hash. With --time: where to begin.
+    #[arg(long, value_name = "SEEDS")]
+    seeds: Option<Seeds>,
+    /// For how long: 30s, 10m, 2h.
+    #[arg(long, value_parser = seeds::span)]
+    time: Option<Duration>,
+    /// On how many threads; by default one for each processor.
+    #[arg(long)]
+    jobs: Option<usize>,
+    /// Which part of the seeds, for several machines: 2/8 is the second of eight.
+    #[arg(long, value_parser = seeds::shard, value_name = "PART")]
+    shard: Option<(u64, u64)>,
+    /// How much is checked after every event.
+    #[arg(long, value_enum, default_value_t = Checks::Sampled)]
+    checks: Checks,
+    /// Write a JUnit report there.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Write a JSON report there.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Where the trace of a failure goes.
+    #[arg(long, value_name = "DIR", default_value = "longrun-sim-failures")]
+    out: PathBuf,
+    /// Leave the trace of a failure as it was found.
+    #[arg(long)]
+    no_shrink: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Checks {
+    /// Everything.
+    Full,
+    /// Answers, commands and deadlines; walks through the whole state now and then.
+    Sampled,
+}
+
+impl Campaign {
+    pub(crate) fn run(&self) -> Outcome {
+        let seeds = self.seeds.unwrap_or(Seeds { from: 0, count: 10_000 });
+        let plan = Plan {
+            from: seeds.from,
+            count: self.time.is_none().then_some(seeds.count),
+            time: self.time,
+            jobs: self.jobs.unwrap_or_else(|| {
+                std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+            }),
+            shard: self.shard.unwrap_or((0, 1)),
+            depth: match self.checks {
+                Checks::Full => Depth::Full,
+                Checks::Sampled => Depth::Sampled,
+            },
+        };
+        let tally = with_progress(&plan);
+        anstream::println!("{}", report::table(&tally));
+        let saved = self.save_failure(&tally)?;
+        if let Some(file) = &self.junit {
+            write(file, &report::junit(&tally, saved.as_deref()))?;
+        }
+        if let Some(file) = &self.json {
+            write(file, &report::json(&tally, saved.as_deref()))?;
+        }
+        if let Some((_, report)) = &tally.failure {
+            return Ok(report.failure.as_ref().map_or(0, |failure| failure.kind.exit_code()));
+        }
+        let missing = tally.never_seen();
+        for property in &missing {
+            anstream::println!("never seen: {} [{}]", property.text(), property.clauses());
+        }
+        Ok(u8::from(!missing.is_empty()))
+    }
+
+    /// Saves the trace of a failure, as small as it gets, and says how to see it again.
+    fn save_failure(&self, tally: &Tally) -> Result<Option<PathBuf>, String> {
+        let Some((seed, report)) = &tally.failure else { return Ok(None) };
+        let (trace, failure) = if self.no_shrink { None } else { shrink(&report.trace) }
+            .or_else(|| as_it_is(report))
+            .ok_or("a failure without a failure")?;
+        let file = self.out.join(format!("seed-{seed}.jsonl"));
+        std::fs::create_dir_all(&self.out)
+            .map_err(|error| format!("cannot make {}: {error}", self.out.display()))?;
+        write(&file, &trace.print())?;
+        anstream::println!("{failure}\n");
+        anstream::println!("shrunk to {} events: {}", trace.events.len(), file.display());
+        anstream::println!("see it:       longrun-sim explain {}", file.display());
+        anstream::println!("run it again: longrun-sim replay {}", file.display());
+        let checks = if matches!(self.checks, Checks::Full) { " --checks full" } else { "" };
+        anstream::println!("reproduce:    longrun-sim campaign --seeds {seed}{checks}");
+        Ok(Some(file))
+    }
+}
+
+fn as_it_is(report: &Report) -> Option<(Trace, longrun_sim::Failure)> {
+    Some((report.trace.clone(), report.failure.clone()?))
+}
+
+/// Writes a file.
+pub(crate) fn write(file: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))
+}
+
+fn with_progress(plan: &Plan) -> Tally {
+    if std::io::stderr().is_terminal() {
+        let bar = progress_bar(plan);
+        let tally = campaign(plan, &|tally: &Tally| {
+            let at = plan.time.map_or(tally.runs, |_| tally.elapsed.as_secs());
+            bar.set_position(at);
+            bar.set_message(line(tally));
+        });
+        bar.finish_and_clear();
+        return tally;
+    }
+    let latest = Mutex::new(Instant::now());
+    campaign(plan, &|tally: &Tally| {
+        let Ok(mut latest) = latest.lock() else { return };
+        if latest.elapsed() >= LINE_EVERY {
+            *latest = Instant::now();
+            eprintln!("{}", line(tally));
+        }
+    })
+}
+
+fn progress_bar(plan: &Plan) -> ProgressBar {
+    let length = plan.time.map_or(plan.count.unwrap_or(0) / plan.shard.1, |time| time.as_secs());
+    let bar = ProgressBar::new(length);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3}% {eta:>4} {msg}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+fn line(tally: &Tally) -> String {
+    let sometimes = report::sometimes();
+    let seen = sometimes.iter().filter(|p: &&Property| tally.coverage.seen.contains(**p)).count();
+    format!(
+        "{} runs, {} events/s, seen {seen}/{}, phase × event {}/{}",
+        tally.runs,
+        tally.rate(),
+        sometimes.len(),
+        tally.coverage.pairs.count(),
+        Pairs::possible()
+    )
+}

@@ -1,0 +1,237 @@
+//! Exhaustive search: every order of every event of a small world, breadth first, down
+//! to a depth.
+//!
+//! Two histories that come to the same canonical state are gone on with only once. The
+//! canonical state is the model's; that the registry agrees with it is what each step
+//! checks, down to the walk through all invariants. Of a state only a fingerprint of
+//! 128 bits is kept, and of the frontier only the path to each state, from which it is
+//! rebuilt.
+
+use std::{
+    collections::HashSet,
+    hash::{BuildHasherDefault, Hasher},
+    sync::Mutex,
+    time::{Duration, Instant},
+};
+
+use longrun_core::{Event, Now};
+
+use crate::{
+    bench::{Bench, Depth},
+    coverage::Pairs,
+    property::Failure,
+    trace::Trace,
+};
+
+pub use crate::worlds::{SmallWorld, WORLDS};
+
+/// How to search.
+#[derive(Clone, Copy, Debug)]
+pub struct Search {
+    /// How many events deep, not counting what there is at the beginning.
+    pub depth: usize,
+    /// On how many threads.
+    pub jobs: usize,
+    /// Stop after so many states.
+    pub max_states: usize,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// Distinct states.
+    pub states: usize,
+    /// Events tried.
+    pub transitions: usize,
+    /// How deep the search went.
+    pub depth: usize,
+    /// Whether there was nothing left to try.
+    pub complete: bool,
+    /// Which event met which phase.
+    pub pairs: Pairs,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// A trace that fails, if there is one, and how.
+    pub failure: Option<(Trace, Failure)>,
+}
+
+/// The choices that lead to a state.
+type Path = Box<[u8]>;
+
+/// Two mixers of 64 bits side by side.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fingerprint(u64, u64);
+
+impl Fingerprint {
+    fn mix(&mut self, word: u64) {
+        self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        self.1 = (self.1.rotate_left(31) ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        self.1 ^= self.1 >> 33;
+    }
+}
+
+impl Hasher for Fingerprint {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.mix(u64::from_le_bytes(word));
+        }
+        self.mix(bytes.len() as u64);
+    }
+
+    fn write_u8(&mut self, number: u8) {
+        self.mix(u64::from(number));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.mix(number);
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.mix(number as u64);
+    }
+}
+
+/// Fingerprints are as good as random already.
+#[derive(Default)]
+struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.0 ^= u64::from_le_bytes(word);
+        }
+    }
+}
+
+type Seen = HashSet<u128, BuildHasherDefault<AsItIs>>;
+
+fn fingerprint(bench: &Bench) -> u128 {
+    let mut hasher = Fingerprint::default();
+    bench.model().canonical(&mut hasher);
+    let Fingerprint(mut high, mut low) = hasher;
+    high ^= high >> 32;
+    low ^= low >> 29;
+    (u128::from(high) << 64) | u128::from(low.wrapping_mul(0xc4ce_b9fe_1a85_ec53))
+}
+
+/// What one thread found in its part of a frontier.
+#[derive(Default)]
+struct Part {
+    states: Vec<(u128, Path)>,
+    transitions: usize,
+    pairs: Pairs,
+    failure: Option<(Trace, Failure)>,
+}
+
+/// Searches a world. `progress` is told the depth, the states and the transitions so
+/// far, after each level.
+pub fn search(world: &SmallWorld, plan: &Search, progress: &dyn Fn(usize, usize, usize)) -> Found {
+    let began = Instant::now();
+    let mut found = Found::default();
+    let mut seen = Seen::default();
+    let mut frontier: Vec<Path> = vec![Path::default()];
+    found.states = 1;
+    while found.depth < plan.depth && !frontier.is_empty() && found.states < plan.max_states {
+        let mut next = Vec::new();
+        let (seen_before, size) = (&seen, frontier.len().div_ceil(plan.jobs.max(1)));
+        let parts = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for (number, paths) in frontier.chunks(size).enumerate() {
+                let parts = &parts;
+                scope.spawn(move || {
+                    let part = expand(world, paths, seen_before);
+                    let mut parts = parts.lock().unwrap_or_else(|broken| broken.into_inner());
+                    parts.push((number, part));
+                });
+            }
+        });
+        let mut parts = parts.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        parts.sort_by_key(|(number, _)| *number);
+        for (_, part) in parts {
+            found.transitions += part.transitions;
+            found.pairs.extend(part.pairs);
+            found.failure = found.failure.take().or(part.failure);
+            next.extend(part.states.into_iter().filter(|(print, _)| seen.insert(*print)));
+        }
+        found.states += next.len();
+        found.depth += 1;
+        frontier = next.into_iter().map(|(_, path)| path).collect();
+        progress(found.depth, found.states, found.transitions);
+        if found.failure.is_some() {
+            break;
+        }
+    }
+    found.complete = frontier.is_empty() && found.failure.is_none();
+    found.elapsed = began.elapsed();
+    found
+}
+
+/// The time of the next event: the world has no time but that of its deadlines.
+fn time_of(bench: &Bench, event: &Event) -> Now {
+    let mut now = bench.model().now;
+    if let (Event::Tick, Some(at)) = (event, bench.next_deadline()) {
+        now.at = at;
+    }
+    now
+}
+
+/// Rebuilds the state at the end of a path.
+fn rebuild(world: &SmallWorld, path: &[u8]) -> Option<(Bench, Trace)> {
+    let mut bench = Bench::new(world.config(), Depth::Sampled).ok()?;
+    let mut trace = Trace::new(world.config());
+    let mut send = |bench: &mut Bench, event: Event| {
+        let now = time_of(bench, &event);
+        let fed = bench.feed(now, &event);
+        trace.events.push((now, event));
+        fed.ok()
+    };
+    for event in world.prelude() {
+        send(&mut bench, event)?;
+    }
+    for choice in path {
+        let event = world.choices(bench.model()).swap_remove(usize::from(*choice));
+        send(&mut bench, event)?;
+    }
+    Some((bench, trace))
+}
+
+/// Tries everything that can come next after each of those states.
+fn expand(world: &SmallWorld, paths: &[Path], seen: &Seen) -> Part {
+    let mut part = Part::default();
+    let mut fresh = Seen::default();
+    for path in paths {
+        let Some((mut bench, mut trace)) = rebuild(world, path) else { continue };
+        bench.set_depth(Depth::Full);
+        let choices = world.choices(bench.model());
+        for (choice, event) in choices.into_iter().enumerate() {
+            let now = time_of(&bench, &event);
+            let mut next = bench.clone();
+            part.transitions += 1;
+            if let Err(failure) = next.feed(now, &event) {
+                trace.events.push((now, event));
+                part.failure = Some((trace, failure));
+                return part;
+            }
+            part.pairs.extend(next.coverage.pairs);
+            let print = fingerprint(&next);
+            if !seen.contains(&print) && fresh.insert(print) {
+                let mut longer = path.to_vec();
+                longer.push(u8::try_from(choice).unwrap_or(u8::MAX));
+                part.states.push((print, longer.into()));
+            }
+        }
+    }
+    part
+}
