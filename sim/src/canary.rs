@@ -1,8 +1,7 @@
 //! The canaries: seeded bugs in the core that a campaign has to find. One that it does
 //! not find means that the simulation is broken, or blind.
 
-pub use longrun_core::canary::Canary;
-use longrun_core::canary::set;
+pub use longrun_core::canary::{Canary, set as put};
 
 use crate::{
     bench::Depth, property::Failure, run::run, shrink::shrink, source::Source, trace::Trace,
@@ -26,7 +25,7 @@ pub struct Found {
 /// The bug is in every registry of this process: nothing else may run meanwhile.
 #[must_use]
 pub fn hunt(canary: Canary, from: u64, count: u64) -> Option<Found> {
-    set(Some(canary));
+    put(Some(canary));
     let found = (0..count).find_map(|place| {
         let seed = from.wrapping_add(place);
         let report = run(&mut Source::from_seed(seed), Depth::Sampled);
@@ -35,6 +34,6 @@ pub fn hunt(canary: Canary, from: u64, count: u64) -> Option<Found> {
         let (trace, failure) = shrink(&report.trace).unwrap_or((report.trace, failure));
         Some(Found { seeds: place + 1, events, trace, failure })
     });
-    set(None);
+    put(None);
     found
 }

@@ -19,6 +19,7 @@ use longrun_core::{Event, Now};
 use crate::{
     bench::{Bench, Depth},
     coverage::Pairs,
+    fingerprint::Fingerprint,
     property::Failure,
     trace::Trace,
 };
@@ -58,45 +59,6 @@ pub struct Found {
 /// The choices that lead to a state.
 type Path = Box<[u8]>;
 
-/// Two mixers of 64 bits side by side.
-#[derive(Clone, Copy, Debug, Default)]
-struct Fingerprint(u64, u64);
-
-impl Fingerprint {
-    fn mix(&mut self, word: u64) {
-        self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-        self.1 = (self.1.rotate_left(31) ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        self.1 ^= self.1 >> 33;
-    }
-}
-
-impl Hasher for Fingerprint {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.mix(u64::from_le_bytes(word));
-        }
-        self.mix(bytes.len() as u64);
-    }
-
-    fn write_u8(&mut self, number: u8) {
-        self.mix(u64::from(number));
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.mix(number);
-    }
-
-    fn write_usize(&mut self, number: usize) {
-        self.mix(number as u64);
-    }
-}
-
 /// Fingerprints are as good as random already.
 #[derive(Default)]
 struct AsItIs(u64);
@@ -120,10 +82,7 @@ type Seen = HashSet<u128, BuildHasherDefault<AsItIs>>;
 fn fingerprint(bench: &Bench) -> u128 {
     let mut hasher = Fingerprint::default();
     bench.model().canonical(&mut hasher);
-    let Fingerprint(mut high, mut low) = hasher;
-    high ^= high >> 32;
-    low ^= low >> 29;
-    (u128::from(high) << 64) | u128::from(low.wrapping_mul(0xc4ce_b9fe_1a85_ec53))
+    hasher.value()
 }
 
 /// What one thread found in its part of a frontier.

@@ -392,3 +392,80 @@ impl Ledger {
         owed.filter(|entry| !entry.told && !entry.claimed).map(|entry| entry.id.clone()).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use longrun_core::{Config, Now, Outcome, OutputMode, Registry};
+
+    use super::*;
+
+    /// A registry whose answers the ledger sees, and whose commands it does not.
+    struct Deaf(Registry, Ledger);
+
+    impl Deaf {
+        fn send(&mut self, event: Event) -> Reply {
+            let answer = self.0.handle(Now::default(), event.clone(), &mut Vec::new());
+            self.1.observe(&event, &answer, &[]).expect("nothing is wrong so far");
+            answer.expect("nothing is refused")
+        }
+
+        /// An owner with a task that has ended.
+        fn with_ended_task() -> (Self, OwnerKey, TaskId) {
+            let registry = Registry::new(Config::default()).expect("fit limits");
+            let mut deaf = Self(registry, Ledger::default());
+            deaf.send(Event::AttachController { scope: None, notices: None });
+            let open = Event::OpenOwner { session: "ann".into(), scope: None, busy: false };
+            let Reply::Owner { owner, .. } = deaf.send(open) else { panic!("an owner") };
+            let notice = NoticePreference::AsMounted;
+            let (kind, label) = ("t".into(), "a".into());
+            let owner_key = Some(owner);
+            let request =
+                StartRequest { kind, label, output_limit_bytes: None, owner: owner_key, notice };
+            let Reply::Reserved(reservation) = deaf.send(Event::Reserve(request)) else {
+                panic!("a reservation")
+            };
+            let output = OutputMode::Final;
+            let Reply::Started { task, id } = deaf.send(Event::Commit { reservation, output })
+            else {
+                panic!("a task")
+            };
+            deaf.send(Event::Settled { task, outcome: Outcome::completed() });
+            (deaf, owner, id)
+        }
+    }
+
+    #[test]
+    fn an_end_that_nothing_told_of_is_untold_until_its_notice_is_claimed() {
+        let (mut deaf, owner, id) = Deaf::with_ended_task();
+        assert_eq!(deaf.1.untold(owner), [id]);
+        let source = longrun_core::ClaimSource::User;
+        deaf.send(Event::Claim { owner, source, or_idle: false });
+        assert_eq!(deaf.1.untold(owner), []);
+    }
+
+    #[test]
+    fn a_wait_is_pending_until_it_is_over() {
+        let (mut deaf, _, id) = Deaf::with_ended_task();
+        assert_eq!(deaf.1.pending(), None);
+        let (caller, timeout) = (Some("ann".into()), Duration::from_secs(1));
+        let Reply::Waiting { waiter, .. } = deaf.send(Event::Wait { id, caller, timeout }) else {
+            panic!("a wait")
+        };
+        assert_eq!(deaf.1.pending().as_deref(), Some("waiter#0.0 on t-1 never came to an end"));
+        deaf.send(Event::TakeWait { waiter });
+        assert_eq!(deaf.1.pending(), None);
+    }
+
+    #[test]
+    fn a_disposal_and_a_shutdown_whose_end_nobody_heard_are_pending() {
+        let (mut deaf, owner, _) = Deaf::with_ended_task();
+        deaf.send(Event::DisposeOwner { owner });
+        let what = deaf.1.pending().expect("the disposal");
+        assert_eq!(what, "the disposal of owner#0.0 never came to an end");
+        deaf.1.disposed.push(owner);
+        deaf.send(Event::Shutdown);
+        assert_eq!(deaf.1.pending().as_deref(), Some("the shutdown never came to an end"));
+    }
+}

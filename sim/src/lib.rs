@@ -35,6 +35,7 @@ mod coverage;
 mod difference;
 pub mod exhaustive;
 pub mod explain;
+mod fingerprint;
 pub mod fuzz;
 mod r#gen;
 mod heal;

@@ -90,6 +90,8 @@ pub(crate) struct Swarm {
     /// How often the clocks misbehave.
     pub(crate) clock_trouble: u8,
     pub(crate) wakeup: bool,
+    /// Whether the clock is about to reach the end of time.
+    pub(crate) near_the_end: bool,
 }
 
 impl Swarm {
@@ -119,6 +121,7 @@ impl Swarm {
             reentrant: rate(source),
             clock_trouble: source.pick(&[0, 0, 2, 16]),
             wakeup: source.chance(128),
+            near_the_end: source.chance(10),
         }
     }
 

@@ -46,7 +46,8 @@ impl World {
     pub(crate) fn new(source: &mut Source) -> Self {
         let swarm = Swarm::draw(source);
         let mut queue = Queue::default();
-        let clock = Now::new(Instant(1_000_000), 1_000);
+        let ago = if swarm.near_the_end { 30_000_000 } else { u64::MAX - 1_000_000 };
+        let clock = Now::new(Instant(u64::MAX - ago), 1_000);
         if !source.chance(24) {
             queue.push(clock.at, r#gen::attach(None, &swarm, source));
         }

@@ -11,6 +11,9 @@ pub fn mermaid(chart: &Chart) -> String {
     for (lane, entry) in chart.lanes.iter().enumerate() {
         let _ = writeln!(drawn, "    participant L{lane} as {}", escaped(&entry.name));
     }
+    if !chart.limits.is_empty() {
+        let _ = writeln!(drawn, "    Note over W: limits: {}", escaped(&chart.limits.join(", ")));
+    }
     for row in &chart.rows {
         let ms = row.now.at.0 / 1_000_000;
         let (step, lane) = (row.step, row.lane);

@@ -6,7 +6,7 @@ mod svg;
 mod text;
 mod words;
 
-use longrun_core::{Command, Now, OwnerKey, TaskId, TaskKey, WaiterKey};
+use longrun_core::{Command, Config, Now, OwnerKey, TaskId, TaskKey, WaiterKey};
 
 use crate::{
     bench::{Bench, Depth},
@@ -74,6 +74,8 @@ pub struct Row {
 /// A trace, ready to be drawn.
 #[derive(Clone, Debug)]
 pub struct Chart {
+    /// The limits that are not the usual ones.
+    pub limits: Vec<String>,
     /// The lanes, from left to right.
     pub lanes: Vec<Lane>,
     /// The events, from top to bottom.
@@ -135,7 +137,12 @@ pub fn chart(trace: &Trace) -> Result<Chart, Unfit> {
     let mut bench = Bench::new(trace.config, Depth::Sampled).map_err(Unfit::Config)?;
     let service =
         Lane { name: "service".to_owned(), kind: LaneKind::Service, from: 0, until: None };
-    let mut chart = Chart { lanes: vec![service], rows: Vec::new(), failure: report.failure };
+    let mut chart = Chart {
+        limits: unusual_limits(&trace.config),
+        lanes: vec![service],
+        rows: Vec::new(),
+        failure: report.failure,
+    };
     let mut names = Names::default();
     for (now, event) in &report.trace.events {
         let fed = bench.feed(*now, event);
@@ -162,6 +169,21 @@ pub fn chart(trace: &Trace) -> Result<Chart, Unfit> {
         failure.message = names.translate(&failure.message);
     }
     Ok(chart)
+}
+
+fn unusual_limits(config: &Config) -> Vec<String> {
+    let usual = Config::default();
+    let mut unusual = Vec::new();
+    macro_rules! compare {
+        ($($field:ident),*) => {$(
+            if config.$field != usual.$field {
+                unusual.push(format!("{} = {:?}", stringify!($field), config.$field));
+            }
+        )*};
+    }
+    compare!(max_active_per_owner, max_waiters_per_task, max_label_bytes, max_detail_bytes);
+    compare!(max_settled_per_owner, teardown_deadline);
+    unusual
 }
 
 fn open_lanes(chart: &mut Chart, names: &mut Names, event: &longrun_core::Event, bench: &Bench) {

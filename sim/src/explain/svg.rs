@@ -20,8 +20,10 @@ pub fn svg(chart: &Chart) -> String {
             .map(|effect| effect.text.chars().count() + 4)
             .chain([row.text.chars().count()])
     });
-    let width = text_at + longest.max().unwrap_or(0) * 8 + 40;
     let failure = chart.failure.as_ref().map(ToString::to_string).unwrap_or_default();
+    let failure_width = failure.lines().map(|line| line.chars().count() * 8 + 40).max();
+    let width = text_at + longest.max().unwrap_or(0) * 8 + 40;
+    let width = width.max(failure_width.unwrap_or(0));
     let height = TOP + (lines + failure.lines().count() + 3) * LINE_HEIGHT;
     let mut drawn = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
@@ -30,10 +32,21 @@ pub fn svg(chart: &Chart) -> String {
          markerHeight=\"8\" orient=\"auto\"><path d=\"M0 0 L8 4 L0 8 z\" fill=\"#667\"/></marker></defs>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
     );
+    if !chart.limits.is_empty() {
+        let limits = escaped(&chart.limits.join(", "));
+        let _ = writeln!(drawn, "<text x=\"12\" y=\"16\" fill=\"#888\">limits: {limits}</text>");
+    }
     let tops = row_tops(chart);
+    for (row, top) in chart.rows.iter().zip(&tops).filter(|(row, _)| row.offending) {
+        let height = (1 + row.effects.len()) * LINE_HEIGHT;
+        let _ = writeln!(
+            drawn,
+            "<rect x=\"0\" y=\"{top}\" width=\"{width}\" height=\"{height}\" fill=\"#fdd\"/>"
+        );
+    }
     draw_lanes(&mut drawn, chart, &tops, TOP + lines * LINE_HEIGHT);
     for (row, top) in chart.rows.iter().zip(&tops) {
-        draw_row(&mut drawn, row, *top, text_at, width);
+        draw_row(&mut drawn, row, *top, text_at);
     }
     let mut y = TOP + (lines + 1) * LINE_HEIGHT;
     for line in failure.lines() {
@@ -89,15 +102,8 @@ fn draw_lanes(drawn: &mut String, chart: &Chart, tops: &[usize], bottom: usize) 
     }
 }
 
-fn draw_row(drawn: &mut String, row: &Row, top: usize, text_at: usize, width: usize) {
+fn draw_row(drawn: &mut String, row: &Row, top: usize, text_at: usize) {
     let (x, y) = (middle(row.lane), top + LINE_HEIGHT / 2);
-    let height = (1 + row.effects.len()) * LINE_HEIGHT;
-    if row.offending {
-        let _ = writeln!(
-            drawn,
-            "<rect x=\"0\" y=\"{top}\" width=\"{width}\" height=\"{height}\" fill=\"#fdd\"/>"
-        );
-    }
     let (mark, fill) = if row.offending { ("✗ ", "#b00") } else { ("", "#222") };
     let (ms, micros) = (row.now.at.0 / 1_000_000, row.now.at.0 / 1_000 % 1_000);
     let baseline = y + 5;

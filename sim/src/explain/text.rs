@@ -15,6 +15,9 @@ use super::{Chart, Row};
 #[must_use]
 pub fn text(chart: &Chart) -> String {
     let mut drawn = String::new();
+    if !chart.limits.is_empty() {
+        let _ = writeln!(drawn, "limits: {}\n", chart.limits.join(", "));
+    }
     let indent = " ".repeat(20);
     for (lane, entry) in chart.lanes.iter().enumerate() {
         let _ = writeln!(drawn, "{indent}{}{}", "│ ".repeat(lane), entry.name);

@@ -6,7 +6,7 @@ use longrun_tokio::{
     testing::{FakeProducer, OnCancel},
 };
 
-use super::{A_MINUTE, World, come_to_rest, start};
+use super::{A_MINUTE, World, come_to_rest, soon, start};
 
 /// What each of the checked calls says to that caller: they must agree.
 async fn refused(world: &World, id: &TaskId, caller: Option<&str>) -> AccessRefusal {
@@ -64,9 +64,9 @@ async fn unowned_tasks_are_open_to_everybody_and_end_with_the_service() {
         assert_eq!(world.service.list(&caller).len(), 1);
     }
     assert_eq!(world.service.read(&id, &Some("s2".into())).unwrap().text, "one");
-    world.owner.dispose().await.unwrap();
+    soon(world.owner.dispose()).await.unwrap();
     assert!(producer.cancels().is_empty(), "an owner's disposal reached an unowned task");
-    assert_eq!(world.service.shutdown().await, Ok(vec![]));
+    assert_eq!(soon(world.service.shutdown()).await, Ok(vec![]));
     assert_eq!(producer.cancels(), [Some("tasks service disposed".to_owned())]);
 }
 
@@ -101,7 +101,7 @@ async fn a_replacement_has_the_access_of_its_session_and_neither_its_cleanup_nor
 
     first.write("old");
     assert_eq!(world.service.read(&id, &replacement.caller()).unwrap().text, "old");
-    replacement.dispose().await.unwrap();
+    soon(replacement.dispose()).await.unwrap();
     assert!(first.cancels().is_empty(), "the replacement's disposal reached the old one's task");
 
     world.complete(&id, &first).await;
@@ -119,7 +119,7 @@ async fn a_replacement_has_the_access_of_its_session_and_neither_its_cleanup_nor
 #[tokio::test(start_paused = true)]
 async fn a_disposed_owner_still_reaches_what_its_replacement_started() {
     let world = World::new();
-    world.owner.dispose().await.unwrap();
+    soon(world.owner.dispose()).await.unwrap();
     let replacement = world.open("s1");
     let producer = FakeProducer::stream().on_cancel(OnCancel::Ignore);
     let id = start(&replacement, &producer);

@@ -7,7 +7,7 @@ use longrun_tokio::{
     testing::{FakeProducer, OnCancel},
 };
 
-use super::{A_MINUTE, Log, World, come_to_rest, inject, make, start, until};
+use super::{A_MINUTE, Log, World, come_to_rest, inject, make, soon, start, until};
 
 /// A place for what a callback hands out.
 type Slot<T> = Arc<Mutex<Option<T>>>;
@@ -150,7 +150,7 @@ async fn a_listener_may_dispose_and_shut_down_and_none_begins_after_that() {
     come_to_rest().await;
     assert_eq!(stubborn.cancels().len(), 2, "once for the owner and once for the service");
     stubborn.settle(Outcome::killed());
-    assert_eq!((owner.await, service.await), (Ok(vec![]), Ok(vec![])));
+    assert_eq!((soon(owner).await, soon(service).await), (Ok(vec![]), Ok(vec![])));
     assert!(late.lines().is_empty(), "a listener began after the shutdown had");
 }
 

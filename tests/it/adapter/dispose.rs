@@ -9,7 +9,7 @@ use longrun_tokio::{
 };
 use tokio::time::{Instant, advance};
 
-use super::{Log, World, come_to_rest, logged, make, refusal, start, until};
+use super::{Log, World, come_to_rest, logged, make, refusal, soon, start, until};
 
 fn stubborn() -> FakeProducer {
     FakeProducer::stream().on_cancel(OnCancel::Ignore)
@@ -36,7 +36,7 @@ async fn a_disposal_cancels_then_awaits_then_removes_and_nothing_starts_meanwhil
     assert_eq!(futures::poll!(&mut disposal), Poll::Pending, "the work has not stopped");
 
     live.settle(Outcome::killed());
-    assert_eq!(disposal.await, Ok(vec![]));
+    assert_eq!(soon(disposal).await, Ok(vec![]));
     let left: Vec<TaskId> = world.owner.list().into_iter().map(|task| task.id).collect();
     assert_eq!(left, [unowned_id]);
     assert!(unowned.cancels().is_empty());
@@ -61,7 +61,7 @@ async fn all_cancels_go_out_at_once() {
         });
         futures::future::join_all(grace).await;
     });
-    disposal.await.unwrap();
+    soon(disposal).await.unwrap();
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
 }
 
@@ -77,7 +77,7 @@ async fn a_second_disposal_joins_the_first_and_one_that_has_ended_is_over_at_onc
     assert_eq!(futures::poll!(&mut second), Poll::Pending);
     drop(first);
     producer.settle(Outcome::killed());
-    assert_eq!(second.await, Ok(vec![]));
+    assert_eq!(soon(second).await, Ok(vec![]));
     assert_eq!(futures::poll!(world.owner.dispose()), Poll::Ready(Ok(vec![])));
 }
 
@@ -95,7 +95,7 @@ async fn what_a_disposal_cancels_is_reported_before_its_producer_is_called() {
         })
     };
     let id = world.start_hooks(hooks);
-    assert_eq!(world.owner.dispose().await.unwrap(), [id]);
+    assert_eq!(soon(world.owner.dispose()).await.unwrap(), [id]);
     assert_eq!(log.lines(), ["running true"]);
     assert_eq!(world.inbox.nudges(), []);
 }
@@ -119,7 +119,7 @@ async fn a_cancel_that_fails_is_logged_and_reported_as_an_orphan_and_teardown_go
     assert!(log.has("bash-1 could not be cancelled and may be orphaned"), "{:?}", log.lines());
     assert_eq!(futures::poll!(&mut disposal), Poll::Pending);
     slow.settle(Outcome::killed());
-    assert_eq!(disposal.await.unwrap(), [id]);
+    assert_eq!(soon(disposal).await.unwrap(), [id]);
     assert_eq!(world.inbox.nudges(), []);
 }
 
@@ -138,7 +138,7 @@ async fn past_the_teardown_deadline_a_task_is_failed_and_reported_as_an_orphan()
     come_to_rest().await;
     timely.settle(Outcome::killed());
     assert_eq!(futures::poll!(&mut disposal), Poll::Pending);
-    assert_eq!(disposal.await.unwrap(), [id]);
+    assert_eq!(soon(disposal).await.unwrap(), [id]);
     assert!(began.elapsed() < deadline + Duration::from_millis(10), "{:?}", began.elapsed());
     assert!(log.has("bash-1 did not end within the teardown deadline"), "{:?}", log.lines());
     assert!(!log.has("bash-2 did not end"));
@@ -162,7 +162,7 @@ async fn the_teardown_deadline_does_not_pass_a_starter() {
     advance(deadline - Duration::from_millis(1)).await;
     come_to_rest().await;
     assert_eq!(status(), Status::Stopping, "its own deadline counts from its cancel");
-    assert_eq!(disposal.await.unwrap(), [id]);
+    assert_eq!(soon(disposal).await.unwrap(), [id]);
 }
 
 // contract: O9, O8
@@ -190,7 +190,7 @@ async fn a_disposal_goes_on_and_can_be_awaited_when_its_owner_is_dropped() {
     drop(world.owner);
     assert_eq!(producer.cancels().len(), 1);
     producer.settle(Outcome::killed());
-    assert_eq!(disposal.await, Ok(vec![]));
+    assert_eq!(soon(disposal).await, Ok(vec![]));
 }
 
 // contract: N5, O7
@@ -204,6 +204,6 @@ async fn a_disposal_discards_what_was_not_claimed() {
     let disposal = world.owner.dispose();
     assert_eq!(world.claim(), []);
     slow.settle(Outcome::killed());
-    disposal.await.unwrap();
+    soon(disposal).await.unwrap();
     assert_eq!(world.inbox.nudges(), [super::inject(&id)]);
 }

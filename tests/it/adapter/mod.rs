@@ -28,10 +28,12 @@ use std::{
     cell::RefCell,
     fmt::Display,
     io,
+    pin::pin,
     sync::{Arc, Mutex, Once, PoisonError},
     time::{Duration, Instant},
 };
 
+use futures::FutureExt as _;
 use longrun_tokio::{
     Builder, Caller, ClaimSource, Guard, Hooks, NoticePolicy, Outcome, OwnerScope, Read,
     StartError, TaskId, TaskService, TaskSnapshot, TaskSpec, Wait,
@@ -152,6 +154,11 @@ fn withdraw(id: &TaskId) -> Nudge {
     Nudge::Withdraw(id.clone())
 }
 
+/// Waits for what must come; on paused time, that it never does is seen at once.
+async fn soon<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(A_MINUTE * 60, future).await.expect("it never ended")
+}
+
 /// Lets others run until something is a fact.
 async fn until(what: &str, fact: impl Fn() -> bool) {
     let began = Instant::now();
@@ -166,6 +173,18 @@ fn block_until(what: &str, fact: impl Fn() -> bool) {
     let began = Instant::now();
     while !fact() {
         assert!(began.elapsed() < PATIENCE, "never became a fact: {what}");
+        std::thread::yield_now();
+    }
+}
+
+/// Waits for a future on a thread outside the runtime.
+fn block_on<F: Future>(future: F) -> F::Output {
+    let (mut future, began) = (pin!(future), Instant::now());
+    loop {
+        if let Some(output) = future.as_mut().now_or_never() {
+            return output;
+        }
+        assert!(began.elapsed() < PATIENCE, "it never ended");
         std::thread::yield_now();
     }
 }

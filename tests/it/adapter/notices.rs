@@ -5,7 +5,7 @@ use longrun_tokio::{
     testing::{FakeProducer, Nudge},
 };
 
-use super::{World, come_to_rest, inject, make, threads, until, withdraw};
+use super::{World, come_to_rest, inject, make, soon, threads, until, withdraw};
 
 // contract: N1, N3
 #[tokio::test(start_paused = true)]
@@ -45,7 +45,7 @@ async fn a_kill_a_read_a_wait_and_teardown_each_suppress_the_notice() {
     assert_eq!(world.claim(), []);
     let torn_down = world.open("s2");
     super::start(&torn_down, &FakeProducer::stream());
-    torn_down.dispose().await.unwrap();
+    soon(torn_down.dispose()).await.unwrap();
     assert_eq!(super::claimed(&torn_down), []);
 }
 

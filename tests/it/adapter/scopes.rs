@@ -8,7 +8,7 @@ use longrun_tokio::{
     testing::{FakeInbox, FakeProducer, Nudge, OnCancel},
 };
 
-use super::{Log, World, come_to_rest, inject, make, refusal, start};
+use super::{Log, World, come_to_rest, inject, make, refusal, soon, start};
 
 fn listen(scope: &Scope, log: &Log, name: &'static str) -> Guard {
     let log = log.clone();
@@ -153,9 +153,9 @@ async fn observers_are_told_whose_tasks_changed_each_time_and_report_nothing() {
     told(2);
     assert!(!world.get(&quiet).reported, "an observer reported it");
     told(0);
-    world.owner.dispose().await.unwrap();
+    soon(world.owner.dispose()).await.unwrap();
     told(1);
-    world.open("empty").dispose().await.unwrap();
+    soon(world.open("empty").dispose()).await.unwrap();
     told(0);
     world.start_unowned(&FakeProducer::stream());
     assert_eq!(log.lines(), ["None"]);
@@ -174,7 +174,7 @@ async fn observers_are_told_of_every_owner_that_a_shutdown_emptied() {
     world.complete(&unowned, &producer).await;
     let log = Log::default();
     let _observer = observe(&world.service.root(), &log);
-    world.service.shutdown().await.unwrap();
+    soon(world.service.shutdown()).await.unwrap();
     let mut lines = log.lines();
     lines.sort();
     let emptied = [Some(world.owner.key()), Some(other.key()), None];

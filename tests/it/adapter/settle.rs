@@ -8,7 +8,7 @@ use longrun_tokio::{
     testing::{FakeClock, FakeProducer, OnCancel},
 };
 
-use super::{World, come_to_rest, logged, start, threads, until};
+use super::{World, come_to_rest, logged, soon, start, threads, until};
 
 // contract: L1, L2
 #[tokio::test(start_paused = true)]
@@ -40,7 +40,7 @@ async fn a_done_that_panics_fails_the_task_and_waits_and_teardown_go_on() {
     let detail = task.detail.as_deref().unwrap();
     assert!(detail.contains("lost my pid"), "{detail}");
     assert!(log.has("the producer of bash-1 broke its contract"), "{:?}", log.lines());
-    assert_eq!(world.owner.dispose().await, Ok(vec![]));
+    assert_eq!(soon(world.owner.dispose()).await, Ok(vec![]));
 }
 
 // contract: L6
@@ -83,7 +83,7 @@ async fn a_producer_that_breaks_after_its_task_was_failed_changes_nothing_and_is
     slow.break_contract();
     until("the slow one has ended", || world.owner.list().is_empty()).await;
     assert!(log.has(&format!("the producer of {slow_id} broke its contract")));
-    assert_eq!(disposal.await.unwrap(), [id]);
+    assert_eq!(soon(disposal).await.unwrap(), [id]);
     assert_eq!(world.inbox.nudges(), []);
 }
 
@@ -94,7 +94,7 @@ async fn a_producer_that_breaks_after_its_record_is_gone_is_reported() {
     let world = World::new();
     let stuck = FakeProducer::stream().on_cancel(OnCancel::Fail);
     let id = world.start(&stuck);
-    assert_eq!(world.owner.dispose().await.unwrap(), [id]);
+    assert_eq!(soon(world.owner.dispose()).await.unwrap(), [id]);
     assert_eq!(world.owner.list(), []);
     stuck.break_contract();
     until("it is reported", || log.has("the producer of a task that is gone broke")).await;
@@ -121,7 +121,7 @@ async fn an_outcome_that_comes_after_the_record_was_failed_changes_nothing_and_t
     assert_eq!(world.get(&id), failed);
     assert_eq!(changes.lines().len(), told);
     slow.settle(Outcome::killed());
-    assert_eq!(disposal.await.unwrap(), [id]);
+    assert_eq!(soon(disposal).await.unwrap(), [id]);
 }
 
 // contract: L8

@@ -9,7 +9,7 @@ use longrun_tokio::{
 };
 use tokio::{runtime::Handle, time::advance};
 
-use super::{Log, World, make, refusal, threads, until};
+use super::{Log, World, make, refusal, soon, threads, until};
 
 fn stubborn() -> FakeProducer {
     FakeProducer::stream().on_cancel(OnCancel::Ignore)
@@ -46,7 +46,7 @@ async fn a_shutdown_silences_listeners_cancels_awaits_and_empties() {
     world.ended(&id).await;
     assert_eq!(futures::poll!(&mut shutdown), Poll::Pending);
     unowned.settle(Outcome::completed());
-    assert_eq!(shutdown.await, Ok(vec![]));
+    assert_eq!(soon(shutdown).await, Ok(vec![]));
     assert_eq!(world.owner.list(), []);
     assert!(!log.has("listener"), "{:?}", log.lines());
     assert_eq!(log.lines().len(), 6, "two stops, two ends, two owners emptied");
@@ -65,9 +65,9 @@ async fn a_second_shutdown_joins_the_first_and_owners_that_live_on_are_detached(
     drop(first);
     assert_eq!(futures::poll!(&mut second), Poll::Pending);
     producer.settle(Outcome::killed());
-    assert_eq!(second.await, Ok(vec![]));
+    assert_eq!(soon(second).await, Ok(vec![]));
     assert_eq!(futures::poll!(world.service.shutdown()), Poll::Ready(Ok(vec![])));
-    assert_eq!(world.owner.dispose().await, Ok(vec![]));
+    assert_eq!(soon(world.owner.dispose()).await, Ok(vec![]));
     assert_eq!(refusal(&world.open("s2"), make()), StartRefusal::ShuttingDown);
 }
 
@@ -82,7 +82,7 @@ async fn a_shutdown_reports_those_that_may_be_orphans() {
     let mut shutdown = world.service.shutdown();
     advance(deadline - Duration::from_millis(1)).await;
     assert_eq!(futures::poll!(&mut shutdown), Poll::Pending);
-    assert_eq!(shutdown.await.unwrap(), ids);
+    assert_eq!(soon(shutdown).await.unwrap(), ids);
 }
 
 // contract: T1, W1
@@ -91,7 +91,7 @@ async fn a_wait_across_a_shutdown_gets_the_terminal_snapshot() {
     let world = World::new();
     let id = world.start(&FakeProducer::stream());
     let wait = world.wait(&id);
-    world.service.shutdown().await.unwrap();
+    soon(world.service.shutdown()).await.unwrap();
     let waited = wait.await.unwrap();
     assert_eq!(waited.snapshot().status, Status::Killed);
 }
@@ -109,7 +109,7 @@ async fn no_task_of_the_runtime_is_left_when_a_service_is_gone() {
     let wait = world.wait(&id);
     assert!(alive() > before);
     drop(wait);
-    world.service.shutdown().await.unwrap();
+    soon(world.service.shutdown()).await.unwrap();
     drop(world);
     until("all of its tasks are gone", || alive() == before).await;
 }

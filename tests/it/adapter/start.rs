@@ -6,7 +6,7 @@ use longrun_tokio::{
     testing::{FakeProducer, HooksTaken, OnCancel},
 };
 
-use super::{World, make, refusal, start};
+use super::{World, make, refusal, soon, start};
 
 // contract: S2, S5
 #[tokio::test(start_paused = true)]
@@ -51,7 +51,7 @@ async fn ids_count_each_kind_from_one_and_are_never_used_again() {
     refusal(&world.owner, TaskSpec::new("bash", ""));
     assert_eq!(ids("bash").as_str(), "bash-2");
 
-    world.owner.dispose().await.unwrap();
+    soon(world.owner.dispose()).await.unwrap();
     assert_eq!(world.owner.list(), []);
     let next = start(&world.open("s2"), &FakeProducer::stream());
     assert_eq!(next.as_str(), "bash-3");

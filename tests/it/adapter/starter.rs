@@ -8,7 +8,7 @@ use longrun_tokio::{
     testing::{FakeProducer, OnCancel},
 };
 
-use super::{Log, Never, World, block_until, inject, make, refusal, start, threads};
+use super::{Log, Never, World, block_until, inject, make, refusal, soon, start, threads};
 
 // contract: S9
 #[tokio::test(start_paused = true)]
@@ -65,7 +65,7 @@ async fn an_owner_disposed_inside_the_starter_cancels_and_awaits_the_new_task() 
     let mut disposal = disposal.unwrap();
     assert_eq!(futures::poll!(&mut disposal), Poll::Pending);
     producer.settle(Outcome::killed());
-    assert_eq!(disposal.await, Ok(vec![]));
+    assert_eq!(soon(disposal).await, Ok(vec![]));
     assert_eq!(world.owner.list(), []);
     assert_eq!(world.inbox.nudges(), []);
 }
@@ -85,7 +85,7 @@ async fn a_shutdown_inside_the_starter_cancels_and_awaits_the_new_task() {
     let mut shutdown = shutdown.unwrap();
     assert_eq!(futures::poll!(&mut shutdown), Poll::Pending);
     producer.settle(Outcome::killed());
-    assert_eq!(shutdown.await, Ok(vec![]));
+    assert_eq!(soon(shutdown).await, Ok(vec![]));
 }
 
 // contract: S10, S3, O2
@@ -103,8 +103,8 @@ async fn disposals_wait_for_a_starter_and_end_when_it_fails() {
     });
     assert!(matches!(failed, Err(StartError::Starter("no shell"))));
     let (owner, service) = disposals.unwrap();
-    assert_eq!(owner.await, Ok(vec![]));
-    assert_eq!(service.await, Ok(vec![]));
+    assert_eq!(soon(owner).await, Ok(vec![]));
+    assert_eq!(soon(service).await, Ok(vec![]));
 }
 
 // contract: S11

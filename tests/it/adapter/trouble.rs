@@ -11,7 +11,7 @@ use longrun_tokio::{
     testing::{FakeProducer, Nudge},
 };
 
-use super::{Log, World, inject, logged, start, until};
+use super::{Log, World, inject, logged, soon, start, until};
 
 struct PanickingInbox;
 
@@ -59,7 +59,7 @@ async fn a_callback_that_panics_is_logged_and_stops_nobody() {
     }
     assert!(world.service.read(&other, &owner.caller()).unwrap().task.reported);
     assert!(logs.has("the withdrawal is wrong"), "{:?}", logs.lines());
-    assert_eq!(owner.dispose().await, Ok(vec![]));
+    assert_eq!(soon(owner.dispose()).await, Ok(vec![]));
 }
 
 // contract: N6
@@ -99,7 +99,7 @@ async fn assert_alive(world: &World) {
     };
     start(&owner, &FakeProducer::stream());
     until("callbacks are called", || !changes.lines().is_empty()).await;
-    assert_eq!(world.service.shutdown().await, Ok(vec![]));
+    assert_eq!(soon(world.service.shutdown()).await, Ok(vec![]));
 }
 
 // contract: L5, O2
@@ -115,7 +115,7 @@ async fn a_producer_whose_drop_panics_stops_nobody() {
     });
     let id = world.start_hooks(hooks);
     world.ended(&id).await;
-    assert_eq!(world.owner.dispose().await, Ok(vec![]));
+    assert_eq!(soon(world.owner.dispose()).await, Ok(vec![]));
     until("it is let go of", || log.has("dropped")).await;
     assert!(logs.has("the drop is wrong"), "{:?}", logs.lines());
     assert_alive(&world).await;

@@ -25,18 +25,33 @@ impl CanaryRun {
     }
 }
 
+/// Puts the seeded bug of that name into the core.
+#[cfg(feature = "canary")]
+pub(crate) fn put(name: Option<&str>) -> Result<(), String> {
+    let Some(name) = name else { return Ok(()) };
+    longrun_sim::canary::put(Some(find(name)?));
+    Ok(())
+}
+
+#[cfg(feature = "canary")]
+fn find(name: &str) -> Result<longrun_sim::canary::Canary, String> {
+    use longrun_sim::canary::Canary;
+
+    Canary::ALL.iter().find(|canary| canary.name() == name).copied().ok_or_else(|| {
+        let names: Vec<&str> = Canary::ALL.iter().map(|canary| canary.name()).collect();
+        format!("there is no canary `{name}`: choose one of {}", names.join(", "))
+    })
+}
+
 #[cfg(feature = "canary")]
 impl CanaryRun {
     pub(crate) fn run(&self) -> Outcome {
         use longrun_sim::canary::{Canary, hunt};
 
-        let chosen = Canary::ALL.iter().copied();
-        let chosen: Vec<Canary> =
-            chosen.filter(|c| self.name.as_ref().is_none_or(|name| c.name() == name)).collect();
-        if chosen.is_empty() {
-            let names: Vec<&str> = Canary::ALL.iter().map(|canary| canary.name()).collect();
-            return Err(format!("there is no such canary: choose one of {}", names.join(", ")));
-        }
+        let chosen = match &self.name {
+            Some(name) => vec![find(name)?],
+            None => Canary::ALL.to_vec(),
+        };
         let mut missed = 0;
         for canary in chosen {
             let (name, text) = (canary.name(), canary.text());
@@ -54,6 +69,10 @@ impl CanaryRun {
                 found.failure.property.clauses(),
                 found.events,
                 found.trace.events.len()
+            );
+            let seed = self.seeds.from.wrapping_add(found.seeds - 1);
+            anstream::println!(
+                "           reproduce: longrun-sim campaign --with-canary {name} --seeds {seed}"
             );
         }
         Ok(u8::from(missed > 0))

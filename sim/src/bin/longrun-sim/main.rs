@@ -10,6 +10,7 @@ mod report;
 mod run;
 mod search;
 mod seeds;
+mod speed;
 
 use std::process::ExitCode;
 
@@ -22,6 +23,10 @@ use clap::{Parser, Subcommand};
 #[derive(Parser)]
 #[command(version, about, max_term_width = 100)]
 struct Cli {
+    /// Put that seeded bug into the core first.
+    #[cfg(feature = "canary")]
+    #[arg(long = "with-canary", value_name = "NAME", global = true)]
+    canary: Option<String>,
     #[command(subcommand)]
     command: Command,
 }
@@ -42,6 +47,8 @@ enum Command {
     Exhaustive(search::Exhaustive),
     /// Put seeded bugs into the core, and see that they are found.
     Canary(canary::CanaryRun),
+    /// Measure how fast the core and its proof are here.
+    Speed(speed::Speed),
 }
 
 /// What a command came to: an exit code, or what is wrong with what it was given.
@@ -58,7 +65,13 @@ fn main() -> ExitCode {
             eprintln!("{info}\n{}", std::backtrace::Backtrace::force_capture());
         }
     }));
-    let outcome = match Cli::parse().command {
+    let cli = Cli::parse();
+    #[cfg(feature = "canary")]
+    if let Err(what) = canary::put(cli.canary.as_deref()) {
+        anstream::eprintln!("error: {what}");
+        return ExitCode::from(USAGE);
+    }
+    let outcome = match cli.command {
         Command::Campaign(campaign) => campaign.run(),
         Command::Trace(write) => write.run(),
         Command::Replay(replay) => replay.run(),
@@ -66,6 +79,7 @@ fn main() -> ExitCode {
         Command::Explain(explain) => explain.run(),
         Command::Exhaustive(exhaustive) => exhaustive.run(),
         Command::Canary(canary) => canary.run(),
+        Command::Speed(speed) => speed.run(),
     };
     match outcome {
         Ok(code) => ExitCode::from(code),

@@ -58,7 +58,7 @@ pub(crate) struct Campaign {
 enum Checks {
     /// Everything.
     Full,
-    /// Answers, commands and deadlines; walks through the whole state now and then.
+    /// The model and every invariant; what is refused and what lists show now and then.
     Sampled,
 }
 
