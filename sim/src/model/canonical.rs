@@ -35,18 +35,18 @@ impl Model {
         for index in 0..self.tasks.len() {
             self.canonical_task(index, hasher);
         }
-        // One that is over is kept as a place, so that later ones keep theirs.
-        for wait in &self.waits {
+        // Of what is over only the number counts: a search limits how many there are.
+        (self.starts.len(), self.waits.len(), self.kills.len(), self.reads.len()).hash(hasher);
+        for wait in self.waits.iter().filter(|wait| !wait.over) {
             let due = wait.is_waiting().then(|| wait.due.0.saturating_sub(self.now.at.0));
-            let timed_out = wait.timed_out.as_ref().filter(|_| !wait.over).map(|s| s.status);
-            (wait.task, wait.over, due, wait.is_promised(), timed_out).hash(hasher);
+            let timed_out = wait.timed_out.as_ref().map(|snapshot| snapshot.status);
+            (wait.task, due, wait.is_promised(), timed_out, 4_u8).hash(hasher);
         }
-        for kill in &self.kills {
-            let promised = !kill.over && kill.promised.is_some();
-            (kill.task, kill.over, promised).hash(hasher);
+        for kill in self.kills.iter().filter(|kill| !kill.over) {
+            (kill.task, kill.promised.is_some(), 5_u8).hash(hasher);
         }
-        for read in &self.reads {
-            (read.task, read.over, read.terminal && !read.over).hash(hasher);
+        for read in self.reads.iter().filter(|read| !read.over) {
+            (read.task, read.terminal, 6_u8).hash(hasher);
         }
         self.canonical_order(hasher);
     }

@@ -15,7 +15,7 @@ use longrun_tokio::{
 };
 use tokio::runtime;
 
-use super::{A_MINUTE, Never, World, block_on, block_until, make, start, threads};
+use super::{A_MINUTE, Never, World, block_on, block_until, come_to_rest, make, start, threads};
 
 // contract: W1
 #[test]
@@ -29,6 +29,7 @@ fn a_service_is_used_from_a_thread_outside_its_runtime_and_keeps_its_paused_cloc
     let id = start(&owner, &producer);
     // An hour passes of which the service hears nothing; it passes at once.
     let began = std::time::Instant::now();
+    runtime.block_on(come_to_rest());
     runtime.block_on(tokio::time::advance(A_MINUTE * 60));
     let wait = service.wait(&id, &owner.caller(), A_MINUTE);
     let took = runtime.block_on(async {

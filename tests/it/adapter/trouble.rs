@@ -182,7 +182,7 @@ async fn a_waker_that_panics_holds_up_no_other_wait() {
     assert!(wrong.poll_unpin(&mut Context::from_waker(&waker)).is_pending());
     let right = world.wait(&id);
     producer.settle(Outcome::completed());
-    let waited = right.await.unwrap();
+    let waited = soon(right).await.unwrap();
     assert_eq!(waited.snapshot().status, Status::Completed);
     assert!(wrong.await.is_ok());
     assert_alive(&world).await;
