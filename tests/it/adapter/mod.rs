@@ -156,7 +156,12 @@ fn withdraw(id: &TaskId) -> Nudge {
 
 /// Waits for what must come; on paused time, that it never does is seen at once.
 async fn soon<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(A_MINUTE * 60, future).await.expect("it never ended")
+    const LATE: Duration = Duration::from_secs(60 * 60);
+    let began = tokio::time::Instant::now();
+    let output = tokio::time::timeout(LATE, future).await.expect("it never ended");
+    // A timeout looks once more before it gives up.
+    assert!(began.elapsed() < LATE, "it ended, and nobody was woken for it");
+    output
 }
 
 /// Lets others run until something is a fact.
