@@ -102,9 +102,10 @@ impl Member {
     }
 
     fn open_with_state(self) -> io::Result<Option<(OwnedFd, bool)>> {
-        let Some(pid) = Pid::from_raw(self.pid).filter(|_| !self.is_untouchable()) else {
+        let Some(pid) = Pid::from_raw(self.pid) else { return Ok(None) };
+        if self.is_untouchable()? {
             return Ok(None);
-        };
+        }
         let pidfd = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
             Ok(pidfd) => pidfd,
             Err(Errno::SRCH) => return Ok(None),
@@ -115,10 +116,26 @@ impl Member {
     }
 
     /// The kernel's and init's numbers, and everything that belongs to us.
-    fn is_untouchable(self) -> bool {
-        let ours = rustix::process::getsid(None).map_or(0, |own| own.as_raw_nonzero().get());
-        self.pid <= 1 || self.session <= 1 || self.session == ours
+    fn is_untouchable(self) -> io::Result<bool> {
+        Ok(self.pid <= 1 || self.session <= 1 || self.session == own_session()?)
     }
+}
+
+/// Our own session: zero where its leader is outside of our pid namespace, as it is
+/// for what `docker exec` starts. (`rustix::process::getsid` cannot say so.)
+///
+/// # Errors
+///
+/// If `/proc` is not there, or shows the processes of another namespace.
+pub(crate) fn own_session() -> io::Result<i32> {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let shown = fs::read_link("/proc/self")?;
+    if shown.to_str() != Some(&own.to_string()) {
+        let message = format!("/proc shows {} as our process, not {own}", shown.display());
+        return Err(io::Error::other(message));
+    }
+    let sighting = look_at(own)?.ok_or_else(|| io::Error::other("/proc does not show us"))?;
+    Ok(sighting.member.session)
 }
 
 fn pids() -> io::Result<BTreeSet<i32>> {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::fs::{Access, MemfdFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 
-use super::before_exec;
+use super::{before_exec, session};
 
 /// Everything that a process needs to start. Nothing is filled in: the
 /// environment is exactly `env`.
@@ -103,8 +103,14 @@ pub enum SpawnError {
         source: io::Error,
     },
     /// Nobody could tell what the process leaves behind.
-    #[error("no /proc here: expected it to be mounted, to find the processes of a session")]
-    NoProc,
+    #[error(
+        "no usable /proc here ({source}): expected the one of our own pid namespace to be mounted, \
+         to find the processes of a session"
+    )]
+    NoProc {
+        /// What was seen there.
+        source: io::Error,
+    },
     /// There is no tokio runtime to watch the process from.
     #[error("no tokio runtime here: expected to be called inside one with I/O and time enabled")]
     NoRuntime,
@@ -128,9 +134,7 @@ pub(crate) struct Spawned {
 /// Starts it. When this returns, the program has been executed.
 pub(crate) fn spawn(spec: &ProcessSpec) -> Result<Spawned, SpawnError> {
     check_directory(&spec.cwd)?;
-    if !Path::new("/proc/self/stat").exists() {
-        return Err(SpawnError::NoProc);
-    }
+    session::own_session().map_err(|source| SpawnError::NoProc { source })?;
     let fail = |source| failure(spec, source);
     let mut command = Command::new(&spec.program);
     command

@@ -218,3 +218,35 @@ async fn a_burst_of_forks_is_killed_while_it_spreads() {
     });
     assert_eq!(left.count(), 0);
 }
+
+/// Runs tests again in a pid namespace, where the session is that of the parent and
+/// therefore has no number.
+fn again_in_a_namespace(options: &[&str], tests: &[&str]) {
+    let namespace =
+        [&["unshare", "--user", "--map-root-user", "--pid", "--fork"], options].concat();
+    let probe = std::process::Command::new(namespace[0]).args(&namespace[1..]).arg("true").status();
+    if probe.is_ok_and(|status| status.success()) {
+        again_in(&namespace, tests);
+    } else {
+        eprintln!("not tried: no pid namespace may be made here");
+    }
+}
+
+// contract: B5
+#[test]
+fn a_request_ends_it_where_the_hosts_own_session_has_no_number() {
+    let tests = ["a_request_ends_it_by_sigterm", "it_may_clean_up_after_sigterm"];
+    again_in_a_namespace(&["--mount-proc"], &tests);
+}
+
+// contract: B5
+#[test]
+fn it_is_not_started_where_proc_shows_another_namespace() {
+    if std::env::var_os("BLIND").is_none() {
+        let name = "it_is_not_started_where_proc_shows_another_namespace";
+        return again_in_a_namespace(&["env", "BLIND=1"], &[name]);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let error = runtime.block_on(async { Process::spawn(&spec("true")) }).unwrap_err();
+    assert!(matches!(error, SpawnError::NoProc { .. }), "{error}");
+}

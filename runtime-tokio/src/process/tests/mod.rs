@@ -79,11 +79,16 @@ const fn signal(signal: rustix::process::Signal) -> Exit {
 const KILLED: Exit = signal(rustix::process::Signal::KILL);
 const TERMINATED: Exit = signal(rustix::process::Signal::TERM);
 
-/// Runs tests of this binary again, in a host that ignores and blocks signals: a
+/// Runs tests of this binary again, in a host that ignores and blocks signals, say: a
 /// process does that as a whole, so it cannot be tried in this one.
 fn again(options: &[&str], tests: &[&str]) {
-    let run = std::process::Command::new("env")
-        .args(options)
+    again_in(&[&["env"], options].concat(), tests);
+}
+
+/// The same under that command.
+fn again_in(command: &[&str], tests: &[&str]) {
+    let run = std::process::Command::new(command[0])
+        .args(&command[1..])
         .arg(std::env::current_exe().unwrap())
         .args(tests)
         .output()
