@@ -146,41 +146,75 @@ fn time_of(bench: &Bench, event: &Event) -> Now {
     now
 }
 
-/// Rebuilds the state at the end of a path.
-fn rebuild(world: &SmallWorld, path: &[u8]) -> Option<(Bench, Trace)> {
-    let mut bench = Bench::new(world.config(), Depth::Sampled).ok()?;
-    let mut trace = Trace::new(world.config());
-    let mut send = |bench: &mut Bench, event: Event| {
-        let now = time_of(bench, &event);
-        let fed = bench.feed(now, &event);
-        trace.events.push((now, event));
-        fed.ok()
-    };
-    for event in world.prelude() {
-        send(&mut bench, event)?;
+/// A way through a world, with the state after each step. The paths of a frontier come
+/// in the order in which they were found, so the next one begins like this one, and only
+/// its last steps have to be gone again.
+struct Way<'a> {
+    world: &'a SmallWorld,
+    start: Bench,
+    prelude: Vec<(Now, Event)>,
+    steps: Vec<Step>,
+}
+
+struct Step {
+    choice: u8,
+    sent: (Now, Event),
+    bench: Bench,
+}
+
+impl<'a> Way<'a> {
+    fn new(world: &'a SmallWorld) -> Option<Self> {
+        let mut start = Bench::new(world.config(), Depth::Sampled).ok()?;
+        let mut prelude = Vec::new();
+        for event in world.prelude() {
+            let now = time_of(&start, &event);
+            start.feed(now, &event).ok()?;
+            prelude.push((now, event));
+        }
+        Some(Self { world, start, prelude, steps: Vec::new() })
     }
-    for choice in path {
-        let event = world.choices(bench.model()).swap_remove(usize::from(*choice));
-        send(&mut bench, event)?;
+
+    fn end(&self) -> &Bench {
+        self.steps.last().map_or(&self.start, |step| &step.bench)
     }
-    Some((bench, trace))
+
+    /// Goes to the end of a path.
+    fn follow(&mut self, path: &[u8]) -> Option<&Bench> {
+        let same = self.steps.iter().zip(path).take_while(|(step, choice)| step.choice == **choice);
+        self.steps.truncate(same.count());
+        for &choice in &path[self.steps.len()..] {
+            let mut bench = self.end().clone();
+            let event = self.world.choices(bench.model()).swap_remove(usize::from(choice));
+            let now = time_of(&bench, &event);
+            bench.feed(now, &event).ok()?;
+            self.steps.push(Step { choice, sent: (now, event), bench });
+        }
+        Some(self.end())
+    }
+
+    /// All that was sent on it, and one event more.
+    fn trace(&self, last: (Now, Event)) -> Trace {
+        let steps = self.steps.iter().map(|step| &step.sent);
+        let events = self.prelude.iter().chain(steps).cloned().chain([last]).collect();
+        Trace { config: self.world.config(), events }
+    }
 }
 
 /// Tries everything that can come next after each of those states.
 fn expand(world: &SmallWorld, paths: &[Path], seen: &Seen) -> Part {
     let mut part = Part::default();
     let mut fresh = Seen::default();
+    let Some(mut way) = Way::new(world) else { return part };
     for path in paths {
-        let Some((mut bench, mut trace)) = rebuild(world, path) else { continue };
+        let Some(bench) = way.follow(path) else { continue };
+        let mut bench = bench.clone();
         bench.set_depth(Depth::Full);
-        let choices = world.choices(bench.model());
-        for (choice, event) in choices.into_iter().enumerate() {
+        for (choice, event) in world.choices(bench.model()).into_iter().enumerate() {
             let now = time_of(&bench, &event);
             let mut next = bench.clone();
             part.transitions += 1;
             if let Err(failure) = next.feed(now, &event) {
-                trace.events.push((now, event));
-                part.failure = Some((trace, failure));
+                part.failure = Some((way.trace((now, event)), failure));
                 return part;
             }
             part.pairs.extend(next.coverage.pairs);
