@@ -112,3 +112,33 @@ pub enum Delivery {
     /// Within the budget of [`NoticePolicy::max_consecutive_wakes`].
     Wakeup,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // contract: S2
+    #[test]
+    fn the_least_that_works_is_accepted_and_less_is_named() {
+        let least = Config {
+            max_active_per_owner: 1,
+            max_waiters_per_task: 1,
+            max_label_bytes: 16,
+            max_detail_bytes: 16,
+            max_settled_per_owner: Some(0),
+            teardown_deadline: Some(Duration::from_nanos(1)),
+        };
+        assert_eq!(least.check(), Ok(()));
+        assert_eq!(Config::default().check(), Ok(()));
+        let less = [
+            ("max_active_per_owner", Config { max_active_per_owner: 0, ..least }),
+            ("max_waiters_per_task", Config { max_waiters_per_task: 0, ..least }),
+            ("max_label_bytes", Config { max_label_bytes: 15, ..least }),
+            ("max_detail_bytes", Config { max_detail_bytes: 15, ..least }),
+            ("teardown_deadline", Config { teardown_deadline: Some(Duration::ZERO), ..least }),
+        ];
+        for (field, config) in less {
+            assert_eq!(config.check().map_err(|invalid| invalid.field), Err(field));
+        }
+    }
+}

@@ -214,3 +214,38 @@ keys! {
     /// A read whose drain has not ended yet.
     ReadKey = "read";
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    // contract: A6
+    #[test]
+    fn the_longest_id_is_read_and_a_longer_one_is_not() {
+        let kind = "k".repeat(MAX_KIND_BYTES);
+        let longest = format!("{kind}-{}", u64::MAX);
+        assert_eq!(longest.len(), MAX_TASK_ID_BYTES);
+        let id = TaskId::parse(&longest).unwrap();
+        assert_eq!((id.kind(), id.number()), (kind.as_str(), u64::MAX));
+        assert_eq!((id.as_str(), id.to_string()), (longest.as_str(), longest.clone()));
+        assert_eq!(TaskId::parse(&format!("k{longest}")), Err(InvalidTaskId), "its kind");
+        assert_eq!(TaskId::parse(&format!("{longest}0")), Err(InvalidTaskId), "its number");
+        assert_eq!(MAX_TASK_ID_BYTES, 85, "what the documentation counts together");
+    }
+
+    // contract: A6
+    #[test]
+    fn only_what_the_registry_would_name_is_an_id() {
+        for id in ["bash-1", "pty-send-12", "a-b-c-3", "\u{e9}-9"] {
+            assert_eq!(TaskId::parse(id).unwrap().as_str(), id);
+        }
+        let unfit = ["", "-", "bash", "bash-", "-1", "bash-0", "bash-01", "bash-1x", "bash-x1"];
+        let forged = ["bash -1", "ba\nsh-1", "[bash-1", "bash]-1", "ba\u{0}sh-1", "bash-+1"];
+        for id in unfit.into_iter().chain(forged) {
+            assert_eq!(TaskId::parse(id), Err(InvalidTaskId), "{id:?}");
+        }
+        assert_eq!(TaskId::parse("bash-18446744073709551616"), Err(InvalidTaskId), "too large");
+    }
+}
