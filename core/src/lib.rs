@@ -87,7 +87,7 @@
 //!
 //! # Features
 //!
-//! `serde` for events, commands and snapshots; `check` for [`Registry::check`], every
+//! `serde` for events, commands and snapshots, and the format of a `trace`; `check` for [`Registry::check`], every
 //! invariant of the state in one place. Both build without `std`.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -108,6 +108,8 @@ mod refusal;
 mod registry;
 mod snapshot;
 mod time;
+#[cfg(feature = "serde")]
+pub mod trace;
 
 pub use command::{Command, Lane, Warning};
 pub use config::{Config, Delivery, InvalidConfig, MAX_WAIT, NoticePolicy};

@@ -66,6 +66,20 @@ fn a_trace_can_be_replayed_and_drawn_in_each_way() {
 }
 
 #[test]
+fn of_a_trace_that_ends_in_the_middle_of_a_line_the_rest_is_replayed_with_a_note() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let trace = sim(dir.path(), &["trace", "5"]).stdout;
+    let lines = trace.iter().filter(|&&byte| byte == b'\n').count();
+    std::fs::write(dir.path().join("t.jsonl"), &trace[..trace.len() - 3]).expect("a file");
+    let output = sim(dir.path(), &["replay", "t.jsonl"]);
+    assert_eq!(code(&output), 0, "{}", text(&output));
+    let note = format!("t.jsonl: it ends in the middle of line {lines}, which is left out\n");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), note);
+    let events = format!("{} events, and nothing failed\n", lines - 2);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), events);
+}
+
+#[test]
 fn what_is_not_as_it_should_be_is_a_usage_error_that_says_so() {
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::write(dir.path().join("t.jsonl"), "{}").expect("a file");

@@ -47,10 +47,17 @@ enum Format {
     Svg,
 }
 
+/// Reads a trace; of one that ends in the middle of a line, all before that.
 fn load(file: &Path) -> Result<Trace, String> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
-    Trace::parse(&text).map_err(|error| format!("{}: {error}", file.display()))
+    let bytes =
+        std::fs::read(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+    let (trace, torn) =
+        Trace::recover(&bytes).map_err(|error| format!("{}: {error}", file.display()))?;
+    if let Some(line) = torn {
+        let file = file.display();
+        anstream::eprintln!("{file}: it ends in the middle of line {line}, which is left out");
+    }
+    Ok(trace)
 }
 
 impl Write {
