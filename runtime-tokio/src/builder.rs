@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use longrun_shared::{
-    BoxFuture, Config, Report, Runtime, TaskService,
+    BoxFuture, Config, Report, Runtime, Tap, TaskService,
     core::{Event, InvalidConfig, Now},
 };
 use tokio::{runtime::Handle, sync::Notify};
@@ -12,8 +12,6 @@ use crate::{
     clock::{Clocks, SystemClock, WallClock},
     timer,
 };
-
-type Tap = Box<dyn FnMut(Now, &Event) + Send>;
 
 /// Makes a [`TaskService`] that runs on tokio.
 ///
@@ -79,9 +77,13 @@ impl Builder {
     /// Shows every event to `tap`, in order, before it takes effect: replayed into a
     /// [`Registry`](longrun_shared::core::Registry) of the same [`Config`], they give
     /// the same commands. Called under the lock: it must be quick and must not call the
-    /// service.
-    pub fn tap(self, tap: impl FnMut(Now, &Event) + Send + 'static) -> Self {
-        Self { tap: Some(Box::new(tap)), ..self }
+    /// service. If it panics, that is reported, and it is not called again.
+    pub fn tap(self, mut tap: impl FnMut(Now, &Event) + Send + 'static) -> Self {
+        let tap: Tap = Box::new(move |now, event| {
+            tap(now, event);
+            Ok(())
+        });
+        Self { tap: Some(tap), ..self }
     }
 
     /// Makes the service, and starts its timer.
@@ -102,10 +104,8 @@ impl Builder {
             clocks: Arc::clone(&clocks),
             rearm: Arc::clone(&rearm),
         });
-        let service = match self.tap {
-            Some(tap) => TaskService::tapped(runtime, self.config, tap)?,
-            None => TaskService::over(runtime, self.config)?,
-        };
+        let taps = self.tap.into_iter().collect();
+        let service = TaskService::tapped(runtime, self.config, taps)?;
         handle.spawn(timer::run(service.downgrade(), clocks, rearm));
         Ok(service)
     }
@@ -154,7 +154,7 @@ impl Runtime for OnTokio {
             Report::Killed { id, reason } => {
                 tracing::info!(task = %id, reason, "a task was asked to stop");
             }
-            Report::Broke { .. } => tracing::error!("{report}"),
+            Report::Broke { .. } | Report::TapEnded { .. } => tracing::error!("{report}"),
             other => tracing::warn!("{other}"),
         }
     }

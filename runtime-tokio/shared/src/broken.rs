@@ -1,5 +1,5 @@
-//! What becomes of a service whose core has panicked: it ends its processes, fails its
-//! waits, and says so to everybody.
+//! What becomes of a service whose core or clock has panicked: it ends its processes, fails
+//! its waits, and says so to everybody. And of one whose tap has: it goes on.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use std::{
@@ -17,12 +17,12 @@ use futures::{
     FutureExt as _,
     task::{ArcWake, waker},
 };
-use longrun_core::{Instant, Now, Registry};
+use longrun_core::{Event, Instant, Now, Registry};
 
 use crate::{
     AccessError, BoxFuture, Broken, ClaimSource, Config, Hooks, KillError, NoticePolicy, Outcome,
-    OwnerScope, ReadError, Report, Runtime, ScopeError, StartError, TaskId, TaskService, TaskSpec,
-    WaitError, state::Inner, sync::lock,
+    OwnerScope, ReadError, Report, Runtime, ScopeError, StartError, Tap, TaskId, TaskService,
+    TaskSpec, WaitError, state::Inner, sync::lock,
 };
 
 const A_MINUTE: Duration = Duration::from_secs(60);
@@ -30,12 +30,14 @@ const A_MINUTE: Duration = Duration::from_secs(60);
 /// A runtime whose clock stands still and that runs nothing by itself.
 #[derive(Default)]
 struct Stub {
+    clock_panics: AtomicBool,
     spawned: Mutex<Vec<BoxFuture>>,
     reports: Mutex<Vec<Report>>,
 }
 
 impl Runtime for Stub {
     fn now(&self) -> Now {
+        assert!(!self.clock_panics.load(Ordering::SeqCst), "the clock fell down");
         Now::new(Instant(1), 1)
     }
 
@@ -62,9 +64,13 @@ struct World {
 
 impl World {
     fn new() -> Self {
+        Self::tapped(Vec::new())
+    }
+
+    fn tapped(taps: Vec<Tap>) -> Self {
         let stub = Arc::new(Stub::default());
         let registry = Registry::new(Config::default()).unwrap();
-        let inner = Inner::new(registry, stub.clone(), None);
+        let inner = Inner::new(registry, stub.clone(), taps);
         let service = TaskService::new(Arc::clone(&inner));
         // The task does not need its controller any more once it has been started.
         let _controls = service.mount_controls(NoticePolicy::default()).unwrap();
@@ -98,7 +104,7 @@ fn hooks(cancels: &Arc<Mutex<Vec<String>>>) -> Hooks {
 }
 
 fn is_bug(broken: &Broken) -> bool {
-    broken.to_string().contains("which is a bug of longrun: it panicked: a bug of the core")
+    broken.to_string().contains("broken: a bug of longrun: it panicked: a bug of the core")
 }
 
 // contract: T2
@@ -202,4 +208,67 @@ fn what_comes_late_and_what_is_dropped_is_absorbed() {
     let stub = Arc::clone(&world.stub);
     drop(world);
     assert_eq!(stub.reports.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn a_clock_that_panics_breaks_it_and_unwinds_into_no_caller() {
+    let world = World::new();
+    let caller = world.owner.caller();
+    let wait = world.service.wait(&world.id, &caller, A_MINUTE);
+    world.stub.clock_panics.store(true, Ordering::SeqCst);
+    world.owner.set_busy(true);
+    assert_eq!(world.cancels(), ["the task service is broken"]);
+    let Some(Err(WaitError::Broken(broken))) = wait.now_or_never() else { panic!("it goes on") };
+    let says = "the task service is broken: its clock: it panicked: the clock fell down";
+    assert_eq!(broken.to_string(), says);
+    let reports = world.stub.reports.lock().unwrap();
+    assert_eq!(reports.iter().map(ToString::to_string).collect::<Vec<_>>(), [says]);
+}
+
+/// Says when it is dropped, and panics then.
+struct PanicsInDrop(Arc<AtomicBool>);
+
+impl PanicsInDrop {
+    fn name(&self) -> &'static str {
+        if self.0.load(Ordering::SeqCst) { "dropped" } else { "at work" }
+    }
+}
+
+impl Drop for PanicsInDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+        panic!("dropped badly");
+    }
+}
+
+#[test]
+fn a_tap_that_fails_or_panics_is_let_go_and_reported_and_all_else_goes_on() {
+    let shown = Arc::new(Mutex::new(Vec::new()));
+    let dropped = Arc::new(AtomicBool::new(false));
+    let (left, panics) = (Arc::clone(&shown), PanicsInDrop(Arc::clone(&dropped)));
+    let taps: Vec<Tap> = vec![
+        Box::new(|_, _| Err("the disk is full".into())),
+        Box::new(move |_, event| match event {
+            Event::BusyChanged { .. } => panic!("a bug of the tap, {}", panics.name()),
+            _ => Ok(()),
+        }),
+        Box::new(move |_, event| {
+            left.lock().unwrap().push(event.clone());
+            Ok(())
+        }),
+    ];
+    let world = World::tapped(taps);
+    let before = shown.lock().unwrap().len();
+    assert!(before >= 4, "the controls, the owner, the start in two steps");
+    assert!(!dropped.load(Ordering::SeqCst));
+    world.owner.set_busy(true);
+    world.owner.set_busy(false);
+    assert!(dropped.load(Ordering::SeqCst), "it is held no longer");
+    assert_eq!(shown.lock().unwrap().len(), before + 2, "the last one is shown all");
+    assert!(world.service.get(&world.id, &world.owner.caller()).is_ok());
+    let reports = world.stub.reports.lock().unwrap();
+    let reports: Vec<String> = reports.iter().map(ToString::to_string).collect();
+    let expected = ["the disk is full", "it panicked: a bug of the tap, at work"]
+        .map(|what| format!("a tap is shown no further events: {what}"));
+    assert_eq!(reports, expected);
 }

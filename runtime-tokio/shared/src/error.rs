@@ -5,12 +5,12 @@ use longrun_core::{AccessRefusal, Gone, KillRefusal, ReadRefusal, StartRefusal, 
 /// Any error of a producer's or a harness's.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The service met a bug of its own and does nothing any more. Its tasks were asked
-/// to stop.
+/// The service met a bug of its own, or the clock that it was given panicked, and it does
+/// nothing any more. Its tasks were asked to stop.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the task service is broken, which is a bug of longrun: {message}")]
+#[error("the task service is broken: {message}")]
 pub struct Broken {
-    /// The message of the panic.
+    /// Whose fault it is, and the message of the panic.
     pub message: String,
 }
 

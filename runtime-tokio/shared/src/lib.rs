@@ -34,4 +34,5 @@ pub use producer::{Hooks, TaskSpec};
 pub use runtime::{BoxFuture, Report, Runtime};
 pub use scope::Scope;
 pub use service::{HeldOutput, Killed, Read, TaskService, WeakTaskService};
+pub use state::Tap;
 pub use wait::{Wait, Waited};

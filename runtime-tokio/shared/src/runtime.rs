@@ -13,7 +13,7 @@ pub type BoxFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// returns.
 pub trait Runtime: Send + Sync + 'static {
     /// The time by both clocks. Called under the lock of the service: it must be
-    /// quick and must not block.
+    /// quick and must not block. A panic breaks the service.
     fn now(&self) -> Now;
 
     /// Runs a future to its end, somewhere.
@@ -59,10 +59,16 @@ pub enum Report {
         /// Why.
         reason: String,
     },
-    /// The core panicked, which is a bug: the service is broken.
-    #[error("the core panicked, which is a bug of longrun: {message}")]
+    /// A tap failed or panicked. It is not called any more; the service goes on.
+    #[error("a tap is shown no further events: {message}")]
+    TapEnded {
+        /// What it said.
+        message: String,
+    },
+    /// The core panicked, which is a bug, or the clock did: the service is broken.
+    #[error("the task service is broken: {message}")]
     Broke {
-        /// The message of the panic.
+        /// Whose fault it is, and the message of the panic.
         message: String,
     },
 }

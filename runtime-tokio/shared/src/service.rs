@@ -129,11 +129,10 @@ impl TaskService {
     ///
     /// [`InvalidConfig`] if a limit is one that nothing can work within.
     pub fn over(runtime: Arc<dyn Runtime>, config: Config) -> Result<Self, InvalidConfig> {
-        Ok(Self::new(Inner::new(Registry::new(config)?, runtime, None)))
+        Self::tapped(runtime, config, Vec::new())
     }
 
-    /// The same, with every event shown to `tap` in order, before the core takes it in,
-    /// under the lock.
+    /// The same, with every event shown to each of `taps`. See [`Tap`].
     ///
     /// # Errors
     ///
@@ -141,10 +140,9 @@ impl TaskService {
     pub fn tapped(
         runtime: Arc<dyn Runtime>,
         config: Config,
-        tap: impl FnMut(longrun_core::Now, &Event) + Send + 'static,
+        taps: Vec<Tap>,
     ) -> Result<Self, InvalidConfig> {
-        let tap: Tap = Box::new(tap);
-        Ok(Self::new(Inner::new(Registry::new(config)?, runtime, Some(tap))))
+        Ok(Self::new(Inner::new(Registry::new(config)?, runtime, taps)))
     }
 
     pub(crate) fn new(inner: Arc<Inner>) -> Self {

@@ -15,7 +15,7 @@ use longrun_core::{
 use crate::{
     callbacks::{Changed, TaskDone},
     completion::Completion,
-    error::Broken,
+    error::{BoxError, Broken},
     inbox::Inbox,
     panics,
     producer::Handle,
@@ -25,7 +25,11 @@ use crate::{
 
 pub(crate) type Listener = Arc<dyn Fn(&TaskDone) + Send + Sync>;
 pub(crate) type Observer = Arc<dyn Fn(&Changed) + Send + Sync>;
-pub(crate) type Tap = Box<dyn FnMut(Now, &Event) + Send>;
+/// Who is shown every event with its time, in order, before the core takes it in.
+///
+/// Called under the lock: it must be quick and must not call the service. One that fails
+/// or panics is reported, dropped, and not called again; the service goes on.
+pub type Tap = Box<dyn FnMut(Now, &Event) -> Result<(), BoxError> + Send>;
 /// Tasks that may still be at work after a disposal, or what broke the service.
 pub(crate) type Ended = Result<Vec<TaskId>, Broken>;
 
@@ -50,7 +54,7 @@ pub(crate) struct State {
     pub(crate) waits: BTreeMap<WaiterKey, WaitEntry>,
     /// The deadline that the timer knows of.
     armed: Option<Instant>,
-    tap: Option<Tap>,
+    taps: Vec<Tap>,
     /// Lets the core panic with the next event.
     #[cfg(test)]
     pub(crate) has_a_bug: bool,
@@ -77,6 +81,8 @@ pub(crate) struct WaitEntry {
 pub(crate) struct Outside {
     wakers: Vec<Waker>,
     rearm: bool,
+    /// Those that failed, to be dropped, and what they said.
+    taps: Vec<(Tap, String)>,
     broke: Option<Broke>,
 }
 
@@ -94,11 +100,7 @@ pub(crate) enum SendError {
 }
 
 impl Inner {
-    pub(crate) fn new(
-        registry: Registry,
-        runtime: Arc<dyn Runtime>,
-        tap: Option<Tap>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(registry: Registry, runtime: Arc<dyn Runtime>, taps: Vec<Tap>) -> Arc<Self> {
         let state = State {
             registry,
             broken: None,
@@ -110,7 +112,7 @@ impl Inner {
             owners: BTreeMap::new(),
             waits: BTreeMap::new(),
             armed: None,
-            tap,
+            taps,
             #[cfg(test)]
             has_a_bug: false,
         };
@@ -139,7 +141,7 @@ impl Inner {
         outside: &mut Outside,
     ) -> Result<T, SendError> {
         let mut state = lock(&self.state);
-        let reply = state.handle(self.runtime.now(), event, outside);
+        let reply = state.handle(&*self.runtime, event, outside);
         reply.map(|reply| file(&mut state, reply))
     }
 
@@ -171,6 +173,10 @@ impl Inner {
         if outside.rearm {
             contained(|| self.runtime.rearm());
         }
+        for (tap, message) in outside.taps {
+            contained(|| drop(tap));
+            self.report(&Report::TapEnded { message });
+        }
         if let Some(broke) = outside.broke {
             self.report(&Report::Broke { message: broke.broken.message.clone() });
             for handle in broke.handles {
@@ -197,31 +203,37 @@ fn contained(call: impl FnOnce()) {
     let _ = catch_unwind(AssertUnwindSafe(call));
 }
 
+/// Calls what must not unwind: what its panic had to say.
+fn caught<T>(call: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| panics::message(&*panic))
+}
+
 impl State {
     fn handle(
         &mut self,
-        now: Now,
+        runtime: &dyn Runtime,
         event: Event,
         outside: &mut Outside,
     ) -> Result<Reply, SendError> {
         if let Some(broken) = &self.broken {
             return Err(SendError::Broken(broken.clone()));
         }
-        if let Some(tap) = &mut self.tap {
-            tap(now, &event);
-        }
+        let now = match caught(|| runtime.now()) {
+            Ok(now) => now,
+            Err(message) => return Err(self.break_down(format!("its clock: {message}"), outside)),
+        };
+        self.show(now, &event, outside);
         let mut commands = Vec::new();
-        let handled = catch_unwind(AssertUnwindSafe(|| {
+        let handled = caught(|| {
             #[cfg(test)]
             assert!(!self.has_a_bug, "a bug of the core");
             self.registry.handle(now, event, &mut commands)
-        }));
+        });
         let reply = match handled {
             Ok(reply) => reply.map_err(SendError::Refused),
-            Err(panic) => {
-                let broken = Broken { message: panics::message(&*panic) };
-                self.break_down(&broken, outside);
-                return Err(SendError::Broken(broken));
+            Err(message) => {
+                let message = format!("a bug of longrun: {message}");
+                return Err(self.break_down(message, outside));
             }
         };
         for command in commands {
@@ -232,6 +244,18 @@ impl State {
         }
         self.note_deadline(outside);
         reply
+    }
+
+    /// Shows an event to the taps. One that fails is let go, outside the lock.
+    fn show(&mut self, now: Now, event: &Event, outside: &mut Outside) {
+        let mut index = 0;
+        while let Some(tap) = self.taps.get_mut(index) {
+            let shown = caught(|| tap(now, event).map_err(|error| error.to_string()));
+            match shown.and_then(|shown| shown) {
+                Ok(()) => index += 1,
+                Err(message) => outside.taps.push((self.taps.remove(index), message)),
+            }
+        }
     }
 
     fn wake(&mut self, waiter: WaiterKey, outside: &mut Outside) {
@@ -249,8 +273,9 @@ impl State {
         }
     }
 
-    /// The core panicked: nothing it says can be relied on any more.
-    fn break_down(&mut self, broken: &Broken, outside: &mut Outside) {
+    /// The core or its clock panicked: nothing can be relied on any more.
+    fn break_down(&mut self, message: String, outside: &mut Outside) -> SendError {
+        let broken = Broken { message };
         self.broken = Some(broken.clone());
         self.queue.clear();
         for entry in self.waits.values_mut() {
@@ -262,5 +287,6 @@ impl State {
             handles: std::mem::take(&mut self.handles).into_values().collect(),
             owners: self.owners.values().map(|owner| Arc::clone(&owner.disposed)).collect(),
         });
+        SendError::Broken(broken)
     }
 }

@@ -10,7 +10,7 @@ use std::{
 use futures::FutureExt as _;
 use longrun_shared::{
     BoxError, BoxFuture, ClaimSource, Config, Delivery, Guard, Hooks, Inbox, Notice, NoticePolicy,
-    Outcome, OwnerScope, Report, Runtime, TaskId, TaskService, TaskSpec,
+    Outcome, OwnerScope, Report, Runtime, Tap, TaskId, TaskService, TaskSpec,
     core::{Command, Event, Instant, Lane, Now, Registry},
 };
 
@@ -141,9 +141,13 @@ impl World {
         let recording = Arc::new(Mutex::new(Vec::new()));
         let tap = {
             let recording = Arc::clone(&recording);
-            move |now, event: &Event| peek(&recording).push((now, event.clone()))
+            move |now, event: &Event| {
+                peek(&recording).push((now, event.clone()));
+                Ok(())
+            }
         };
-        let service = TaskService::tapped(stub.clone(), Config::default(), tap).unwrap();
+        let taps: Vec<Tap> = vec![Box::new(tap)];
+        let service = TaskService::tapped(stub.clone(), Config::default(), taps).unwrap();
         let policy = NoticePolicy { delivery: Delivery::Wakeup, ..NoticePolicy::default() };
         let controls = service.mount_controls(policy).unwrap();
         let listener = {
