@@ -1,5 +1,7 @@
 //! How a service comes to be on tokio.
 
+#[cfg(feature = "record")]
+use std::io::{self, Write};
 use std::{fmt, sync::Arc, time::Duration};
 
 use longrun_shared::{
@@ -8,6 +10,8 @@ use longrun_shared::{
 };
 use tokio::{runtime::Handle, sync::Notify};
 
+#[cfg(feature = "record")]
+use crate::record::Recorder;
 use crate::{
     clock::{Clocks, SystemClock, WallClock},
     timer,
@@ -31,6 +35,8 @@ pub struct Builder {
     wall: Box<dyn WallClock>,
     handle: Option<Handle>,
     tap: Option<Tap>,
+    #[cfg(feature = "record")]
+    record: Option<Box<dyn Write + Send>>,
 }
 
 impl Default for Builder {
@@ -43,7 +49,14 @@ impl Builder {
     /// With the default limits, the machine's wall clock, and the runtime that
     /// [`build`](Self::build) is called in.
     pub fn new() -> Self {
-        Self { config: Config::default(), wall: Box::new(SystemClock), handle: None, tap: None }
+        Self {
+            config: Config::default(),
+            wall: Box::new(SystemClock),
+            handle: None,
+            tap: None,
+            #[cfg(feature = "record")]
+            record: None,
+        }
     }
 
     /// All limits at once.
@@ -86,6 +99,42 @@ impl Builder {
         Self { tap: Some(tap), ..self }
     }
 
+    /// Records the service to `writer`, as a trace that `longrun-sim replay` runs again to
+    /// the same commands. [`record::create`](crate::record::create) makes a file for it;
+    /// the [module](crate::record) tells what is in it.
+    ///
+    /// Each event is written as it comes, as one line with one `write_all` and a `flush`:
+    /// of a process that is killed, all that had happened is there, but perhaps for the end
+    /// of the last line. That is done under the lock of the service, so a writer that
+    /// blocks holds the service up, and it must not call the service. For a file it is one
+    /// system call an event; what the machine has not put on disk yet is lost with the
+    /// machine.
+    ///
+    /// A writer that fails or panics does not disturb the service: that is logged as an
+    /// error, once, and nothing more is recorded. (The first line is written by
+    /// [`build`](Self::build): if that panics, so does `build`.)
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use longrun_tokio::{Builder, record};
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("record.jsonl");
+    /// let service = Builder::new().record(record::create(&path)?).build()?;
+    /// service.shutdown().await?;
+    ///
+    /// let text = std::fs::read_to_string(&path)?;
+    /// assert!(text.starts_with(r#"{"longrun_trace":1,"config":{"max_active_per_owner":10,"#));
+    /// assert!(text.ends_with(",\"event\":\"shutdown\"}\n"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "record")]
+    pub fn record(self, writer: impl Write + Send + 'static) -> Self {
+        Self { record: Some(Box::new(writer)), ..self }
+    }
+
     /// Makes the service, and starts its timer.
     ///
     /// # Errors
@@ -93,6 +142,7 @@ impl Builder {
     /// [`BuildError`] if there is no runtime, or a limit is one that nothing can work
     /// within.
     pub fn build(self) -> Result<TaskService, BuildError> {
+        self.config.check()?;
         let handle = match self.handle {
             Some(handle) => handle,
             None => Handle::try_current().map_err(|_| BuildError::NoRuntime)?,
@@ -104,10 +154,28 @@ impl Builder {
             clocks: Arc::clone(&clocks),
             rearm: Arc::clone(&rearm),
         });
-        let taps = self.tap.into_iter().collect();
+        let mut taps = Vec::new();
+        #[cfg(feature = "record")]
+        taps.extend(self.record.and_then(|writer| recorder(writer, self.config)));
+        taps.extend(self.tap);
         let service = TaskService::tapped(runtime, self.config, taps)?;
         handle.spawn(timer::run(service.downgrade(), clocks, rearm));
         Ok(service)
+    }
+}
+
+/// Begins a record, or logs why there is none.
+#[cfg(feature = "record")]
+fn recorder(writer: Box<dyn Write + Send>, config: Config) -> Option<Tap> {
+    let failed = |error: io::Error| format!("the record cannot be written any further: {error}");
+    match Recorder::start(writer, config) {
+        Ok(mut recorder) => Some(Box::new(move |now, event| {
+            recorder.event(now, event).map_err(|error| failed(error).into())
+        })),
+        Err(error) => {
+            tracing::error!("{}", failed(error));
+            None
+        }
     }
 }
 

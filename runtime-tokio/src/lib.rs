@@ -10,6 +10,7 @@
 //! |---|---|---|
 //! | [`bash`], [`process`] | commands, each in a session of its own (Linux) | `bash`, on by default |
 //! | `tools` | `bash`, `task_output`, `task_list`, `task_kill` as JSON in, text out | `tools` |
+//! | `record` | a live service as a trace that the simulation replays | `record` |
 //! | `testing` | fakes for the tests of a harness | `testing` |
 //! | `cli` | the command `longrun` | `cli` |
 //!
@@ -26,6 +27,8 @@ pub mod cli;
 mod clock;
 #[cfg(feature = "bash")]
 pub mod process;
+#[cfg(feature = "record")]
+pub mod record;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod timer;

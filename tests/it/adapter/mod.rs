@@ -12,6 +12,7 @@ mod limits;
 mod notices;
 mod order;
 mod read;
+mod record;
 mod replay;
 mod scopes;
 mod settle;

@@ -3,7 +3,7 @@
 use std::{
     cell::RefCell,
     collections::VecDeque,
-    io::{BufRead, BufReader, Write},
+    io::{self, BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
     sync::mpsc::{Receiver, RecvTimeoutError, channel},
@@ -161,6 +161,14 @@ impl Serve {
         // What it still says must not fill the pipe.
         while self.lines.recv_timeout(PATIENCE).is_ok() {}
         self.child.wait().unwrap()
+    }
+
+    /// Waits for the end of a server that serves nothing: its exit code, and what it says.
+    pub(super) fn refused(&mut self) -> (ExitStatus, String) {
+        let status = self.end();
+        assert!(self.seen.borrow().is_empty(), "it said something on its standard output");
+        let stderr = self.child.stderr.take().expect("its log is read here alone");
+        (status, io::read_to_string(stderr).unwrap())
     }
 
     /// How many descriptors the server has open.

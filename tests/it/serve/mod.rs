@@ -4,5 +4,6 @@ mod bad_input;
 mod driver;
 mod ends;
 mod owners;
+mod record;
 mod storm;
 mod story;

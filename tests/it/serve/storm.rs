@@ -8,9 +8,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use longrun_sim::{Depth, Trace};
 use serde_json::{Value, json};
 
-use super::driver::{NOBODY, Serve, processes_in};
+use super::{
+    driver::{NOBODY, Serve, processes_in},
+    record,
+};
 
 const OWNERS: usize = 5;
 const TASKS_PER_OWNER: usize = 20;
@@ -224,11 +228,18 @@ fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |value| value.parse().expect("a number"))
 }
 
-// contract: R1, R7, N1, N2, N5, N7, K2, W3, W5, T2
+// contract: R1, R7, N1, N2, N5, N7, K2, W3, W5, T2, X2
 #[test]
 fn a_hundred_tasks_are_read_to_the_byte_and_told_once_under_a_client_that_does_what_it_likes() {
     let limit = TASKS_PER_OWNER.to_string();
-    let mut serve = Serve::start(&["--max-active-per-owner", &limit, "--grace-ms", "500"]);
+    let mut serve = Serve::start(&[
+        "--max-active-per-owner",
+        &limit,
+        "--grace-ms",
+        "500",
+        "--record",
+        "r.jsonl",
+    ]);
     for owner in 0..OWNERS {
         serve.open(&format!("agent-{owner}"), &format!("session-{owner}"));
     }
@@ -257,4 +268,9 @@ fn a_hundred_tasks_are_read_to_the_byte_and_told_once_under_a_client_that_does_w
     println!("{} tasks", storm.started);
     assert!(storm.serve.end().success());
     assert_eq!(processes_in(&storm.serve.folder()), NOBODY);
+    let record = std::fs::read_to_string(storm.serve.folder().join("r.jsonl")).unwrap();
+    let mut trace = Trace::parse(&record).unwrap();
+    // An event takes the longer to check the more tasks there have been.
+    trace.events.truncate(3_000);
+    record::check(&trace, Depth::Sampled);
 }

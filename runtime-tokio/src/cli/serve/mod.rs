@@ -86,7 +86,14 @@ impl Server {
     fn new(options: &Options) -> Result<Self, Failure> {
         let controls: ControlsConfig = options.controls()?;
         let executor = BashExecutor::new(options.bash()?)?;
-        let service = Builder::new().config(options.config()).build()?;
+        let config = options.config();
+        // What is refused leaves no file.
+        config.check()?;
+        let mut builder = Builder::new().config(config);
+        if let Some(file) = options.record()? {
+            builder = builder.record(file);
+        }
+        let service = builder.build()?;
         let controls = Controls::mount(&service, &service.root(), controls, options.notices())?;
         let bash = Bash::new(service.clone(), executor, options.bash_tool());
         let output = Output::start();

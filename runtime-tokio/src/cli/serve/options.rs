@@ -1,6 +1,6 @@
 //! How `longrun serve` is set.
 
-use std::{ffi::OsString, time::Duration};
+use std::{ffi::OsString, fs::File, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 use longrun_shared::{
@@ -8,7 +8,8 @@ use longrun_shared::{
     core::controls::{ControlsConfig, InvalidControlsConfig},
 };
 
-use crate::{bash::BashConfig, tools::BashOptions};
+use super::Failure;
+use crate::{bash::BashConfig, record, tools::BashOptions};
 
 /// The options of `longrun serve`. Times are in milliseconds.
 #[derive(Args, Clone, Debug)]
@@ -58,6 +59,10 @@ pub(crate) struct Options {
     /// Tell what has changed in an owner's tasks.
     #[arg(long)]
     pub(super) events: bool,
+    /// Record the runtime's events in a new file, which only its owner may read, since it
+    /// holds the commands: `longrun-sim replay` runs them again.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -99,6 +104,16 @@ impl Options {
             pass_env: self.env.clone(),
             ..BashConfig::new(std::env::current_dir()?)
         })
+    }
+
+    /// The file for the record, if there is to be one.
+    pub(super) fn record(&self) -> Result<Option<File>, Failure> {
+        let Some(path) = &self.record else { return Ok(None) };
+        let file = record::create(path).map_err(|error| {
+            let path = path.display();
+            format!("--record {path}: expected a path where a new file can be made: {error}")
+        })?;
+        Ok(Some(file))
     }
 
     pub(super) fn bash_tool(&self) -> BashOptions {
