@@ -11,6 +11,7 @@ use crate::{
     WaiterKey,
 };
 
+mod invariants;
 mod scopes_and_limits;
 
 /// A registry with controls at its root and one owner.
