@@ -69,6 +69,8 @@ mod seeded {
         DisposalEndsEarly = "disposal-ends-early", "A disposal does not wait for starters.";
         ForeignRead = "foreign-read", "A read does not ask whose task it is.";
         SilentWithdrawal = "silent-withdrawal", "The harness is not told of a withdrawn notice.";
+        AnswersAreTrusted = "answers-are-trusted", "A second answer to a kill is taken for impossible.";
+        ShutdownUntold = "shutdown-untold", "A service never says that it is shut down.";
         NoticeBeforeListeners = "notice-before-listeners", "The notice goes out before listeners are told.";
     }
 

@@ -5,7 +5,7 @@ use alloc::{sync::Arc, vec::Vec};
 use crate::{ListenerKey, ObserverKey, OwnerKey, TaskId, TaskKey, TaskSnapshot, WaiterKey};
 
 /// Something the driver is to do, in the order in which it was emitted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Command {
@@ -81,7 +81,7 @@ pub enum Command {
 }
 
 /// How a notice reaches its owner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Lane {
@@ -92,7 +92,7 @@ pub enum Lane {
 }
 
 /// Something a person should know.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]

@@ -86,7 +86,7 @@ pub struct InvalidConfig {
 }
 
 /// How the controls mounted at a scope announce ended tasks to owners.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NoticePolicy {
     /// Whether an idle owner is woken.
@@ -102,7 +102,7 @@ impl Default for NoticePolicy {
 }
 
 /// Whether an idle owner is woken for a notice.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Delivery {

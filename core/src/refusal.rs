@@ -3,7 +3,7 @@
 use crate::{MAX_KIND_BYTES, MAX_WAIT, TaskId};
 
 /// A request that was turned down.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// A start.
@@ -27,7 +27,7 @@ pub enum Refusal {
 }
 
 /// Why a start was refused, in the order in which it is checked.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartRefusal {
     /// The service is shutting down or has shut down.
@@ -69,7 +69,7 @@ pub enum StartRefusal {
 }
 
 /// Why a task cannot be reached. A model is shown one text for both.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum AccessRefusal {
     /// There is no such task.
@@ -87,7 +87,7 @@ pub enum AccessRefusal {
 }
 
 /// Why a wait was refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum WaitRefusal {
     /// The task cannot be reached.
@@ -105,7 +105,7 @@ pub enum WaitRefusal {
 }
 
 /// Why a read was refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadRefusal {
     /// The task cannot be reached.
@@ -120,7 +120,7 @@ pub enum ReadRefusal {
 }
 
 /// Why a kill was refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum KillRefusal {
     /// The task cannot be reached.
@@ -135,7 +135,7 @@ pub enum KillRefusal {
 }
 
 /// The request names something that is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Gone {
     /// A scope that was closed.

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use crate::{End, SessionId, Status, TaskId};
 
 /// One task at one moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TaskSnapshot {
     /// Its public name.
@@ -34,7 +34,7 @@ pub struct TaskSnapshot {
 }
 
 /// A request to stop that a producer accepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Stop {
     /// Who asked.
@@ -44,7 +44,7 @@ pub struct Stop {
 }
 
 /// Who asked a task to stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum StopCause {
@@ -68,7 +68,7 @@ impl StopCause {
 }
 
 /// How a task ended, as its producer reports it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Outcome {
     /// Which end it was.

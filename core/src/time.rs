@@ -27,7 +27,7 @@ impl Instant {
 }
 
 /// The time of an event, as its sender saw it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Now {
     /// The monotonic clock: what deadlines are measured with. Going backwards is

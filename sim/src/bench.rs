@@ -4,7 +4,10 @@
 //! Everything that runs events goes through here: a campaign, a replay, a search, a
 //! fuzzer. A trace alone decides whether it fails, whoever made it up.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    hash::Hash,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 use longrun_core::{
     Command, Config, Event, Instant, Now, Refusal, Registry, Reply, SessionId, TaskId,
@@ -45,6 +48,8 @@ pub struct Bench {
     pub(crate) answer: Answer,
     /// What it emitted.
     pub(crate) commands: Vec<Command>,
+    /// Of every event so far, its answer and what it emitted.
+    digest: Fingerprint,
     /// What was reached so far.
     pub(crate) coverage: Coverage,
 }
@@ -65,6 +70,7 @@ impl Bench {
             expected: Vec::new(),
             answer: Ok(Reply::Done),
             commands: Vec::new(),
+            digest: Fingerprint::default(),
             coverage: Coverage::default(),
         })
     }
@@ -78,6 +84,11 @@ impl Bench {
     /// Checks more or less from here on.
     pub(crate) const fn set_depth(&mut self, depth: Depth) {
         self.depth = depth;
+    }
+
+    /// A digest of all that was sent, answered and emitted so far, in this order.
+    pub(crate) const fn digest(&self) -> u128 {
+        self.digest.value()
     }
 
     pub(crate) const fn ledger(&self) -> &Ledger {
@@ -111,6 +122,7 @@ impl Bench {
         let untouched = compare_refused.then(|| self.registry.clone());
 
         self.run_registry(now, event.clone())?;
+        (now, event, &self.answer, &self.commands).hash(&mut self.digest);
         let verdict = self.compare(event, refusal, now_then);
         verdict.map_err(|broken| self.failure(Kind::Property, broken))?;
         self.check_invariants()?;

@@ -1,6 +1,8 @@
 //! Campaigns: many runs, on several threads, until one fails or the time is over.
 
 use std::{
+    hash::Hash,
+    ops::Range,
     sync::{
         Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -11,6 +13,7 @@ use std::{
 use crate::{
     bench::Depth,
     coverage::Coverage,
+    fingerprint::Fingerprint,
     property::{Label, Property},
     run::{Report, run},
     source::Source,
@@ -49,6 +52,12 @@ pub struct Tally {
     pub events: u64,
     /// What was reached.
     pub coverage: Coverage,
+    /// A digest of every event of every run, and of what the registry made of it. It is
+    /// the same for the same seeds, in whichever order and in how many parts they are
+    /// run: those of all parts add up (wrapping around) to that of the whole.
+    pub digest: u128,
+    /// The first seed, and the one after the last that was reached.
+    pub seeds: Range<u64>,
     /// How long it took.
     pub elapsed: Duration,
     /// The seed that failed, and what came of it.
@@ -77,7 +86,7 @@ impl Tally {
 /// Runs a campaign. `progress` is told how far it has got, now and then.
 pub fn campaign(plan: &Plan, progress: &(dyn Fn(&Tally) + Sync)) -> Tally {
     let (began, next, stop) = (Instant::now(), AtomicU64::new(0), AtomicBool::new(false));
-    let shared = Mutex::new(Tally::default());
+    let shared = Mutex::new(Tally { seeds: plan.from..plan.from, ..Tally::default() });
     let work = || {
         while !stop.load(Ordering::Relaxed) {
             let first = next.fetch_add(BATCH, Ordering::Relaxed);
@@ -89,8 +98,10 @@ pub fn campaign(plan: &Plan, progress: &(dyn Fn(&Tally) + Sync)) -> Tally {
             let batch = run_batch(plan, first..last);
             let mut tally = shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             tally.runs += batch.runs;
+            tally.seeds.end = tally.seeds.end.max(plan.from.saturating_add(last));
             tally.events += batch.events;
             tally.coverage.extend(&batch.coverage);
+            tally.digest = tally.digest.wrapping_add(batch.digest);
             tally.elapsed = began.elapsed();
             if let Some(failure) = batch.failure {
                 stop.store(true, Ordering::Relaxed);
@@ -113,7 +124,7 @@ pub fn campaign(plan: &Plan, progress: &(dyn Fn(&Tally) + Sync)) -> Tally {
     tally
 }
 
-fn run_batch(plan: &Plan, places: std::ops::Range<u64>) -> Tally {
+fn run_batch(plan: &Plan, places: Range<u64>) -> Tally {
     let mut tally = Tally::default();
     let (shard, shards) = plan.shard;
     for place in places.filter(|place| place % shards.max(1) == shard) {
@@ -122,10 +133,19 @@ fn run_batch(plan: &Plan, places: std::ops::Range<u64>) -> Tally {
         tally.runs += 1;
         tally.events += report.trace.events.len() as u64;
         tally.coverage.extend(&report.coverage);
+        tally.digest = tally.digest.wrapping_add(of_seed(seed, report.digest));
         if report.failure.is_some() {
             tally.failure = Some((seed, Box::new(report)));
             break;
         }
     }
     tally
+}
+
+/// A run's part in the digest of a campaign. The seed is in it: two seeds that change
+/// places are a difference.
+fn of_seed(seed: u64, digest: u128) -> u128 {
+    let mut fingerprint = Fingerprint::default();
+    (seed, digest.to_le_bytes()).hash(&mut fingerprint);
+    fingerprint.value()
 }

@@ -1,7 +1,7 @@
 //! The canaries: seeded bugs in the core that a campaign has to find. One that it does
 //! not find means that the simulation is broken, or blind.
 
-pub use longrun_core::canary::{Canary, set as put};
+pub use longrun_core::canary::{Canary, is_chosen, set as put};
 
 use crate::{
     bench::Depth, property::Failure, run::run, shrink::shrink, source::Source, trace::Trace,

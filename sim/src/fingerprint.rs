@@ -32,6 +32,11 @@ impl Hasher for Fingerprint {
         self.mix(u64::from(number));
     }
 
+    // As a word, and not as bytes: the same on every machine.
+    fn write_u32(&mut self, number: u32) {
+        self.mix(u64::from(number));
+    }
+
     fn write_u64(&mut self, number: u64) {
         self.mix(number);
     }

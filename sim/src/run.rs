@@ -24,6 +24,9 @@ pub struct Report {
     pub failure: Option<Failure>,
     /// What was reached.
     pub coverage: Coverage,
+    /// A digest of every event, its answer and the commands that it led to, in this
+    /// order. It does not depend on how much was checked.
+    pub digest: u128,
 }
 
 /// Lets a source of choices make up a run.
@@ -32,10 +35,11 @@ pub fn run(source: &mut Source, depth: Depth) -> Report {
     let config = draw_config(source);
     let mut trace = Trace::new(config);
     let Ok(mut bench) = Bench::new(config, depth) else {
-        return Report { trace, failure: None, coverage: Coverage::default() };
+        return Report { trace, failure: None, coverage: Coverage::default(), digest: 0 };
     };
     let failure = phases(&mut bench, &mut trace, source, depth).err();
-    Report { trace, failure, coverage: bench.coverage }
+    let digest = bench.digest();
+    Report { trace, failure, coverage: bench.coverage, digest }
 }
 
 fn phases(
@@ -105,5 +109,6 @@ pub fn replay(trace: &Trace, depth: Depth) -> Result<Report, crate::trace::Unfit
         }
         verdict
     });
-    Ok(Report { trace: sent, failure: verdict.err(), coverage: bench.coverage })
+    let digest = bench.digest();
+    Ok(Report { trace: sent, failure: verdict.err(), coverage: bench.coverage, digest })
 }

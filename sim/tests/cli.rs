@@ -33,6 +33,29 @@ fn a_campaign_says_what_held_and_writes_its_reports() {
     let json = std::fs::read_to_string(dir.path().join("j.json")).expect("a JSON report");
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!((&json["runs"], &json["failure"]), (&64.into(), &serde_json::Value::Null));
+    let digest = format!("digest {}", json["digest"].as_str().expect("a digest"));
+    assert!(text(&output).lines().any(|line| line == digest), "{}", text(&output));
+}
+
+// contract: X2
+#[test]
+fn a_campaign_has_one_digest_whatever_runs_it_and_another_for_other_seeds() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let digest = |arguments: &str| {
+        let output = sim(dir.path(), &arguments.split(' ').collect::<Vec<_>>());
+        let text = text(&output);
+        let digest = text.lines().find_map(|line| line.strip_prefix("digest "));
+        digest.unwrap_or_else(|| panic!("no digest: {text}")).to_owned()
+    };
+    let one = digest("campaign --seeds 3..100 --jobs 1");
+    assert_eq!(one, digest("campaign --seeds 3..100 --jobs 3 --checks full"));
+    assert_ne!(one, digest("campaign --seeds 4..101 --jobs 1"));
+    let part = |part: &str| {
+        let digest = digest(&format!("campaign --seeds 3..100 --shard {part}"));
+        u128::from_str_radix(&digest, 16).expect("a number")
+    };
+    let whole = part("1/3").wrapping_add(part("2/3")).wrapping_add(part("3/3"));
+    assert_eq!(one, format!("{whole:032x}"));
 }
 
 #[test]
@@ -86,6 +109,8 @@ fn what_is_not_as_it_should_be_is_a_usage_error_that_says_so() {
     for (arguments, says) in [
         (&["replay", "none.jsonl"][..], "cannot read none.jsonl"),
         (&["replay", "t.jsonl"], "t.jsonl: line 1 is not the header of a trace"),
+        (&["replay"], "<FILE>"),
+        (&["campaign", "--seeds", "1", "--junit", "none/j.xml"], "cannot write none/j.xml"),
         (&["exhaustive", "--world", "none"], "choose one of"),
         (&["campaign", "--seeds", "5..2"], "holds no seeds"),
         (&["campaign", "--shard", "9/8"], "the second of eight"),
@@ -104,26 +129,4 @@ fn a_small_world_is_searched_and_its_pairs_are_listed() {
     assert_eq!(code(&output), 0, "{}", text(&output));
     let text = text(&output);
     assert!(text.contains("states") && text.contains("task running"), "{text}");
-}
-
-/// With a seeded bug the whole way can be gone: found, saved, replayed, drawn.
-#[cfg(feature = "canary")]
-#[test]
-fn a_bug_is_found_saved_small_replayed_and_drawn_with_the_offending_step_marked() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let bug = ["--with-canary", "silent-withdrawal"];
-    let with = |arguments: &[&str]| sim(dir.path(), &[arguments, &bug].concat());
-    let output = with(&["campaign", "--seeds", "0..500", "--jobs", "1"]);
-    assert_eq!(code(&output), 1, "{}", text(&output));
-    let said = text(&output);
-    let file =
-        said.lines().find_map(|line| line.strip_prefix("see it:       longrun-sim explain "));
-    let file = file.expect("a line that says how to see it").to_owned();
-    assert!(said.contains("reproduce:    longrun-sim campaign --seeds "), "{said}");
-    assert_eq!(code(&with(&["replay", &file])), 1);
-    let drawn = text(&with(&["explain", &file]));
-    assert!(drawn.lines().any(|line| line.starts_with('✗')), "{drawn}");
-    assert!(drawn.contains("withdrawals [N7]"), "{drawn}");
-    // In a core without the bug the same trace holds.
-    assert_eq!(code(&sim(dir.path(), &["replay", &file])), 0);
 }

@@ -214,6 +214,45 @@ fn the_commands_that_the_readme_names_are_those_that_ci_runs() {
     }
 }
 
+/// The lines of the first block of that language below a heading of the README.
+fn block(readme: &str, heading: &str, language: &str) -> Vec<String> {
+    let section = readme.split(&format!("\n## {heading}\n")).nth(1).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let block = section.split(&format!("```{language}\n")).nth(1).unwrap();
+    block.split("```").next().unwrap().lines().map(ToOwned::to_owned).collect()
+}
+
+#[test]
+fn the_campaign_that_the_readme_shows_is_one_in_both_forms_and_is_run_by_ci() {
+    let readme = read("README.md");
+    let shell = block(&readme, "Run the campaign", "sh");
+    let workflow = block(&readme, "Run the campaign", "yaml");
+    assert!(shell.iter().any(|line| line.starts_with("longrun-sim campaign ")), "{shell:?}");
+    let indent = " ".repeat(10);
+    let at = workflow.iter().position(|line| *line == format!("{indent}{}", shell[0]));
+    let at = at.expect("the workflow has the first line of the shell form");
+    for (own, shell) in workflow[at..].iter().zip(&shell) {
+        assert_eq!(own.strip_prefix(&indent), Some(shell.as_str()));
+    }
+    assert!(read(".ci/run").contains(".ci/readme-campaign"), ".ci/run does not run it");
+}
+
+#[test]
+fn every_fuzz_target_has_a_corpus_a_test_that_replays_it_and_a_line_in_the_readme() {
+    let (manifest, tests) = (read("fuzz/Cargo.toml"), read("sim/tests/corpus.rs"));
+    let tests = tests + &read("tests/it/corpora.rs");
+    let names = manifest.split("[[bin]]\nname = \"").skip(1);
+    let names: Vec<&str> = names.map(|rest| rest.split('"').next().unwrap()).collect();
+    assert!(names.len() >= 3, "{names:?}");
+    for name in names {
+        let corpus = root().join("fuzz/corpus").join(name);
+        assert!(fs::read_dir(&corpus).unwrap().next().is_some(), "{name} has no corpus");
+        assert!(tests.contains(name), "no test replays the corpus of {name}");
+        let row = format!("| `{name}` |");
+        assert!(read("fuzz/README.md").contains(&row), "fuzz/README.md does not tell of {name}");
+    }
+}
+
 #[test]
 fn every_package_has_the_lints_of_the_workspace() {
     for package in ["core", "runtime-tokio", "runtime-tokio/shared", "sim", "tests"] {

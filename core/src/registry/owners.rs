@@ -293,6 +293,6 @@ impl Registry {
     /// Whether the shutdown has ended.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.service.stage == Stage::Closed
+        self.service.stage == Stage::Closed && !canary!(ShutdownUntold)
     }
 }

@@ -46,6 +46,7 @@ fn find(name: &str) -> Result<longrun_sim::canary::Canary, String> {
 #[cfg(feature = "canary")]
 impl CanaryRun {
     pub(crate) fn run(&self) -> Outcome {
+        use crate::again;
         use longrun_sim::canary::{Canary, hunt};
 
         let chosen = match &self.name {
@@ -71,9 +72,8 @@ impl CanaryRun {
                 found.trace.events.len()
             );
             let seed = self.seeds.from.wrapping_add(found.seeds - 1);
-            anstream::println!(
-                "           reproduce: longrun-sim campaign --with-canary {name} --seeds {seed}"
-            );
+            let line = again::command(&format!("campaign --seeds {seed} --with-canary {name}"));
+            anstream::println!("           reproduce: {line}");
         }
         Ok(u8::from(missed > 0))
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use longrun_sim::{Depth, Source, Trace, explain, replay, run, shrink};
 
-use crate::{Outcome, run::write, seeds::Seeds};
+use crate::{Outcome, again, run::write, seeds::Seeds};
 
 #[derive(Args)]
 pub(crate) struct Write {
@@ -15,8 +15,9 @@ pub(crate) struct Write {
 
 #[derive(Args)]
 pub(crate) struct Replay {
-    /// The trace.
-    file: PathBuf,
+    /// The traces.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
 }
 
 #[derive(Args)]
@@ -70,19 +71,25 @@ impl Write {
 
 impl Replay {
     pub(crate) fn run(&self) -> Outcome {
-        let trace = load(&self.file)?;
-        let report = replay(&trace, Depth::Full).map_err(|error| error.to_string())?;
-        match report.failure {
-            None => {
-                anstream::println!("{} events, and nothing failed", trace.events.len());
-                Ok(0)
-            }
-            Some(failure) => {
-                anstream::println!("{failure}\n");
-                anstream::println!("reproduce: longrun-sim replay {}", self.file.display());
-                Ok(failure.kind.exit_code())
+        // All are read before the first is run: a wrong name is no reason to wait.
+        let traces: Result<Vec<Trace>, String> = self.files.iter().map(|file| load(file)).collect();
+        let mut code = 0;
+        for (file, trace) in self.files.iter().zip(traces?) {
+            let report = replay(&trace, Depth::Full).map_err(|error| error.to_string())?;
+            let events = trace.events.len();
+            let Some(failure) = report.failure else {
+                anstream::println!("{}: {events} events, and nothing failed", file.display());
+                continue;
+            };
+            anstream::println!("{}: {failure}\n", file.display());
+            let line = again::command(&format!("replay {}", again::file(file)));
+            anstream::println!("reproduce: {line}");
+            // The first failure decides.
+            if code == 0 {
+                code = failure.kind.exit_code();
             }
         }
+        Ok(code)
     }
 }
 
@@ -99,7 +106,8 @@ impl Shrink {
         let (before, after) = (trace.events.len(), small.events.len());
         anstream::println!("{failure}\n");
         anstream::println!("from {before} events to {after}: {}", output.display());
-        anstream::println!("reproduce: longrun-sim replay {}", output.display());
+        let line = again::command(&format!("replay {}", again::file(&output)));
+        anstream::println!("reproduce: {line}");
         Ok(failure.kind.exit_code())
     }
 }

@@ -4,6 +4,7 @@
 //! not what it should be, 3 the registry panicked, 4 the healed world did not come to
 //! rest.
 
+mod again;
 mod canary;
 mod files;
 mod report;
@@ -37,7 +38,7 @@ enum Command {
     Campaign(run::Campaign),
     /// Write the trace of a seed, whether it fails or not.
     Trace(files::Write),
-    /// Run a trace again, and say what fails.
+    /// Run traces again, and say what fails.
     Replay(files::Replay),
     /// Make a failing trace small.
     Shrink(files::Shrink),

@@ -1,9 +1,11 @@
 //! What a campaign came to: a table for people, JUnit and JSON for machines.
 
-use std::{fmt::Write, path::Path};
+use std::fmt::Write;
 
 use longrun_sim::{Label, Pairs, Property, campaign::Tally};
 use serde_json::json;
+
+use crate::run::End;
 
 /// What has to be seen sometimes.
 pub(crate) fn sometimes() -> Vec<Property> {
@@ -47,13 +49,23 @@ pub(crate) fn table(tally: &Tally) -> String {
         pairs.count(),
         Pairs::possible()
     );
+    if let Some(digest) = digest(tally) {
+        let _ = write!(drawn, "\ndigest {digest}");
+    }
     drawn
 }
 
+/// The digest of everything that happened. A campaign that failed has none: where it
+/// stopped depends on its threads.
+fn digest(tally: &Tally) -> Option<String> {
+    tally.failure.is_none().then(|| format!("{:032x}", tally.digest))
+}
+
 /// The JUnit report: a test case for each property.
-pub(crate) fn junit(tally: &Tally, saved: Option<&Path>) -> String {
+pub(crate) fn junit(tally: &Tally, end: &End) -> String {
     let failure = tally.failure.as_ref().and_then(|(_, report)| report.failure.as_ref());
     let missing = tally.never_seen();
+    let again = end.again.as_ref().map(|line| format!("\nreproduce: {line}")).unwrap_or_default();
     let failures = usize::from(failure.is_some()) + missing.len();
     let time = tally.elapsed.as_secs_f64();
     let mut drawn = format!(
@@ -67,10 +79,11 @@ pub(crate) fn junit(tally: &Tally, saved: Option<&Path>) -> String {
         let _ = write!(drawn, "  <testcase classname=\"{class}\" name=\"{name}\"");
         let why = match failure {
             Some(failure) if failure.property == *property => {
-                let saved = saved.map(|file| format!("\ntrace: {}", file.display()));
-                Some((failure.kind.as_str(), format!("{failure}{}", saved.unwrap_or_default())))
+                let saved = end.saved.as_ref().map(|file| format!("\ntrace: {}", file.display()));
+                let what = format!("{failure}{}{again}", saved.unwrap_or_default());
+                Some((failure.kind.as_str(), what))
             }
-            _ if missing.contains(property) => Some(("never seen", String::new())),
+            _ if missing.contains(property) => Some(("never seen", again.clone())),
             _ => None,
         };
         let _ = match why {
@@ -92,7 +105,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// The JSON report.
-pub(crate) fn json(tally: &Tally, saved: Option<&Path>) -> String {
+pub(crate) fn json(tally: &Tally, end: &End) -> String {
     let properties: Vec<_> = Property::ALL
         .iter()
         .map(|property| {
@@ -113,7 +126,7 @@ pub(crate) fn json(tally: &Tally, saved: Option<&Path>) -> String {
             "property": failure.property.name(),
             "message": failure.message,
             "step": failure.step,
-            "trace": saved.map(|file| file.display().to_string()),
+            "trace": end.saved.as_ref().map(|file| file.display().to_string()),
         }))
     });
     let rows = tally.coverage.pairs.rows();
@@ -125,9 +138,11 @@ pub(crate) fn json(tally: &Tally, saved: Option<&Path>) -> String {
         "events": tally.events,
         "seconds": tally.elapsed.as_secs_f64(),
         "events_per_second": tally.rate(),
+        "digest": digest(tally),
         "properties": properties,
         "pairs": pairs,
         "failure": failure,
+        "reproduce": end.again,
     });
     format!("{report:#}\n")
 }

@@ -10,13 +10,13 @@ use std::{
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use longrun_sim::{
-    Depth, Pairs, Property, Report, Trace,
+    Depth, Failure, Kind, Pairs, Property, Report,
     campaign::{Plan, Tally, campaign},
     shrink,
 };
 
 use crate::{
-    Outcome, report,
+    Outcome, again, report,
     seeds::{self, Seeds},
 };
 
@@ -80,45 +80,88 @@ impl Campaign {
         };
         let tally = with_progress(&plan);
         anstream::println!("{}", report::table(&tally));
-        let saved = self.save_failure(&tally)?;
-        if let Some(file) = &self.junit {
-            write(file, &report::junit(&tally, saved.as_deref()))?;
+        let end = self.end(&tally);
+        let written = self.write_reports(&tally, &end);
+        match (end.code, written) {
+            // What a campaign found is never hidden behind a file that cannot be written.
+            (0, Err(what)) => Err(what),
+            (code, Err(what)) => {
+                anstream::eprintln!("error: {what}");
+                Ok(code)
+            }
+            (code, Ok(())) => Ok(code),
         }
-        if let Some(file) = &self.json {
-            write(file, &report::json(&tally, saved.as_deref()))?;
-        }
-        if let Some((_, report)) = &tally.failure {
-            return Ok(report.failure.as_ref().map_or(0, |failure| failure.kind.exit_code()));
+    }
+
+    /// Says what failed, if anything, and how to see it again, and saves its trace.
+    fn end(&self, tally: &Tally) -> End {
+        if let Some((seed, report)) = &tally.failure
+            && let Some(failure) = &report.failure
+        {
+            let again = self.again(&seed.to_string());
+            let saved = self.save(*seed, report, failure);
+            anstream::println!("reproduce:    {again}");
+            return End { code: failure.kind.exit_code(), again: Some(again), saved };
         }
         let missing = tally.never_seen();
+        if missing.is_empty() {
+            return End::default();
+        }
         for property in &missing {
             anstream::println!("never seen: {} [{}]", property.text(), property.clauses());
         }
-        Ok(u8::from(!missing.is_empty()))
+        let (from, until) = (tally.seeds.start, tally.seeds.end);
+        let part = self.shard.map(|(part, parts)| format!(" --shard {}/{parts}", part + 1));
+        let again = self.again(&format!("{from}..{until}{}", part.unwrap_or_default()));
+        anstream::println!("reproduce:    {again}");
+        End { code: Kind::Property.exit_code(), again: Some(again), saved: None }
     }
 
-    /// Saves the trace of a failure, as small as it gets, and says how to see it again.
-    fn save_failure(&self, tally: &Tally) -> Result<Option<PathBuf>, String> {
-        let Some((seed, report)) = &tally.failure else { return Ok(None) };
-        let (trace, failure) = if self.no_shrink { None } else { shrink(&report.trace) }
-            .or_else(|| as_it_is(report))
-            .ok_or("a failure without a failure")?;
-        let file = self.out.join(format!("seed-{seed}.jsonl"));
-        std::fs::create_dir_all(&self.out)
-            .map_err(|error| format!("cannot make {}: {error}", self.out.display()))?;
-        write(&file, &trace.print())?;
-        anstream::println!("{failure}\n");
-        anstream::println!("shrunk to {} events: {}", trace.events.len(), file.display());
-        anstream::println!("see it:       longrun-sim explain {}", file.display());
-        anstream::println!("run it again: longrun-sim replay {}", file.display());
+    fn again(&self, seeds: &str) -> String {
         let checks = if matches!(self.checks, Checks::Full) { " --checks full" } else { "" };
-        anstream::println!("reproduce:    longrun-sim campaign --seeds {seed}{checks}");
-        Ok(Some(file))
+        again::command(&format!("campaign --seeds {seeds}{checks}"))
+    }
+
+    /// Saves the trace of a failure, as small as it gets.
+    fn save(&self, seed: u64, report: &Report, failure: &Failure) -> Option<PathBuf> {
+        let small = if self.no_shrink { None } else { shrink(&report.trace) };
+        let (trace, failure) = small.unwrap_or_else(|| (report.trace.clone(), failure.clone()));
+        anstream::println!("{failure}\n");
+        let file = self.out.join(format!("seed-{seed}.jsonl"));
+        let made = std::fs::create_dir_all(&self.out)
+            .map_err(|error| format!("cannot make {}: {error}", self.out.display()));
+        if let Err(what) = made.and_then(|()| write(&file, &trace.print())) {
+            anstream::eprintln!("the trace is not saved: {what}");
+            return None;
+        }
+        let (before, after) = (report.trace.events.len(), trace.events.len());
+        let shown = again::file(&file);
+        anstream::println!("saved:        {shown}, {after} of {before} events");
+        anstream::println!("see it:       {}", again::command(&format!("explain {shown}")));
+        anstream::println!("run it again: {}", again::command(&format!("replay {shown}")));
+        Some(file)
+    }
+
+    fn write_reports(&self, tally: &Tally, end: &End) -> Result<(), String> {
+        if let Some(file) = &self.junit {
+            write(file, &report::junit(tally, end))?;
+        }
+        if let Some(file) = &self.json {
+            write(file, &report::json(tally, end))?;
+        }
+        Ok(())
     }
 }
 
-fn as_it_is(report: &Report) -> Option<(Trace, longrun_sim::Failure)> {
-    Some((report.trace.clone(), report.failure.clone()?))
+/// What a campaign ended with.
+#[derive(Default)]
+pub(crate) struct End {
+    /// The exit code.
+    code: u8,
+    /// The line that reproduces what failed.
+    pub(crate) again: Option<String>,
+    /// Where the trace of it is.
+    pub(crate) saved: Option<PathBuf>,
 }
 
 /// Writes a file.

@@ -6,7 +6,7 @@ use longrun_sim::{
     shrink,
 };
 
-use crate::{Outcome, run::write};
+use crate::{Outcome, again, run::write};
 
 #[derive(Args)]
 pub(crate) struct Exhaustive {
@@ -62,7 +62,8 @@ impl Exhaustive {
         let (trace, failure) = shrink(&trace).unwrap_or((trace, failure));
         let file = std::path::PathBuf::from(format!("longrun-sim-{name}.jsonl"));
         write(&file, &trace.print())?;
-        anstream::println!("{failure}\n\nreproduce: longrun-sim replay {}", file.display());
+        let line = again::command(&format!("replay {}", again::file(&file)));
+        anstream::println!("{failure}\n\nreproduce: {line}");
         Ok(failure.kind.exit_code())
     }
 }
