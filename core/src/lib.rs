@@ -103,6 +103,7 @@ mod config;
 pub mod controls;
 mod event;
 mod ids;
+pub mod output;
 mod phase;
 mod refusal;
 mod registry;

@@ -33,7 +33,6 @@ mod census;
 mod custody;
 mod driver;
 mod exit;
-mod log;
 mod pidfd;
 mod pipes;
 mod session;
@@ -41,7 +40,6 @@ mod shared;
 mod spawn;
 #[cfg(test)]
 mod tests;
-mod text;
 mod watch;
 
 use std::future::Future;
@@ -57,10 +55,10 @@ use self::pidfd::Watched;
 use self::shared::{Facts, Shared, Want};
 use self::spawn::Spawned;
 
+pub use longrun_core::output::{ByteLog, LogChunk, StreamText, TextCursor};
+
 pub use self::exit::{Exit, SignalNumber};
-pub use self::log::{ByteLog, LogChunk};
 pub use self::spawn::{ProcessSpec, SpawnError, check_directory, check_program};
-pub use self::text::{StreamText, TextCursor};
 
 /// One of the two output streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

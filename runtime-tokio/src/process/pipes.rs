@@ -4,10 +4,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use longrun_core::output::ByteLog;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
-
-use super::log::ByteLog;
 
 /// As much as a pipe holds by default, so one read empties it.
 const BUFFER_BYTES: usize = 64 * 1024;

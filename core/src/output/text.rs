@@ -4,7 +4,8 @@
 //! not fully arrived stay in the log: the cursor simply does not move past them,
 //! so the next read finds them together with their rest.
 
-use std::str;
+use alloc::string::String;
+use core::str;
 
 use super::log::ByteLog;
 
@@ -70,6 +71,8 @@ fn unfinished_tail(bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use alloc::{borrow::ToOwned, string::ToString, vec, vec::Vec};
+
     use proptest::prelude::*;
 
     use super::*;

@@ -4,7 +4,7 @@
 //! A reader names the offset it has come to and gets everything from there on,
 //! together with the number of bytes that slid out of the window before it came.
 
-use std::collections::VecDeque;
+use alloc::{collections::VecDeque, vec::Vec};
 
 /// The last `cap` bytes of one stream.
 #[derive(Debug)]
@@ -87,6 +87,8 @@ impl ByteLog {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use proptest::prelude::*;
 
     use super::*;
