@@ -1,14 +1,13 @@
 //! The last bytes of a stream, addressed by where they stood in it.
 //!
-//! The model: a stream is an endless row of bytes, the log a window on its end.
 //! A reader names the offset it has come to and gets everything from there on,
 //! together with the number of bytes that slid out of the window before it came.
 
 use alloc::{collections::VecDeque, vec::Vec};
 
-/// The last `cap` bytes of one stream.
+/// The last `cap` bytes of one stream. Memory: the cap, and no more.
 #[derive(Debug)]
-pub struct ByteLog {
+pub struct Log {
     kept: VecDeque<u8>,
     cap: usize,
     /// How many bytes were ever written; the offset one past the last kept byte.
@@ -16,8 +15,8 @@ pub struct ByteLog {
     ended: bool,
 }
 
-/// What a reader gets.
-#[derive(Debug, PartialEq, Eq)]
+/// What a reader of bytes gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogChunk {
     /// Every kept byte from the reader's offset on.
     pub bytes: Vec<u8>,
@@ -27,7 +26,7 @@ pub struct LogChunk {
     pub dropped: u64,
 }
 
-impl ByteLog {
+impl Log {
     /// An empty log that keeps the last `cap` bytes.
     #[must_use]
     pub const fn new(cap: usize) -> Self {
@@ -72,16 +71,52 @@ impl ByteLog {
         self.written
     }
 
+    /// The offset of the first byte that is still kept.
+    #[must_use]
+    pub fn start(&self) -> u64 {
+        self.written - self.kept.len() as u64
+    }
+
     /// Everything kept from `offset` on. An offset beyond the end reads nothing
     /// and stays where it is.
+    ///
+    /// ```
+    /// use longrun_core::output::Log;
+    ///
+    /// let mut log = Log::new(4);
+    /// log.append(b"abcdef");
+    /// let chunk = log.read_from(1);
+    /// assert_eq!((chunk.dropped, chunk.bytes.as_slice(), chunk.next), (1, &b"cdef"[..], 6));
+    /// ```
     #[must_use]
     pub fn read_from(&self, offset: u64) -> LogChunk {
-        let start = self.written - self.kept.len() as u64;
-        let dropped = start.saturating_sub(offset);
-        let skip = usize::try_from(offset.saturating_sub(start)).unwrap_or(usize::MAX);
-        let skip = skip.min(self.kept.len());
-        let bytes = self.kept.range(skip..).copied().collect();
-        LogChunk { bytes, next: offset.max(self.written), dropped }
+        LogChunk {
+            bytes: self.pieces(offset, self.written).concat(),
+            next: offset.max(self.written),
+            dropped: self.dropped_since(offset).unwrap_or(0),
+        }
+    }
+
+    /// How many bytes from `offset` on are gone, if any.
+    pub(super) fn dropped_since(&self, offset: u64) -> Option<u64> {
+        self.start().checked_sub(offset).filter(|dropped| *dropped > 0)
+    }
+
+    /// What is kept between two offsets, where it lies.
+    pub(super) fn pieces(&self, from: u64, to: u64) -> [&[u8]; 2] {
+        let from = self.index(from);
+        let to = self.index(to).max(from);
+        let (front, back) = self.kept.as_slices();
+        let split = front.len();
+        [
+            &front[from.min(split)..to.min(split)],
+            &back[from.max(split) - split..to.max(split) - split],
+        ]
+    }
+
+    fn index(&self, offset: u64) -> usize {
+        let index = usize::try_from(offset.saturating_sub(self.start())).unwrap_or(usize::MAX);
+        index.min(self.kept.len())
     }
 }
 
@@ -96,7 +131,7 @@ mod tests {
     // contract: B7
     #[test]
     fn exactly_the_cap_is_kept_whole() {
-        let mut log = ByteLog::new(4);
+        let mut log = Log::new(4);
         log.append(b"abcd");
         assert_eq!(log.read_from(0), LogChunk { bytes: b"abcd".to_vec(), next: 4, dropped: 0 });
         log.append(b"e");
@@ -106,7 +141,7 @@ mod tests {
     // contract: B7
     #[test]
     fn the_memory_never_exceeds_the_cap() {
-        let mut log = ByteLog::new(64_000);
+        let mut log = Log::new(64_000);
         for _ in 0..1_000 {
             log.append(&[b'x'; 777]);
             assert!(log.kept.capacity() <= 64_000);
@@ -116,7 +151,7 @@ mod tests {
     // contract: R1
     #[test]
     fn an_offset_beyond_the_end_reads_nothing_and_stays() {
-        let mut log = ByteLog::new(4);
+        let mut log = Log::new(4);
         log.append(b"ab");
         assert_eq!(log.read_from(9), LogChunk { bytes: Vec::new(), next: 9, dropped: 0 });
     }
@@ -133,7 +168,7 @@ mod tests {
             cap in 1_usize..40,
             steps in prop::collection::vec((chunk(), any::<bool>()), 0..30),
         ) {
-            let mut log = ByteLog::new(cap);
+            let mut log = Log::new(cap);
             let mut whole: Vec<u8> = Vec::new();
             let mut at = 0;
             for (bytes, read) in steps {

@@ -55,7 +55,7 @@ use self::pidfd::Watched;
 use self::shared::{Facts, Shared, Want};
 use self::spawn::Spawned;
 
-pub use longrun_core::output::{ByteLog, LogChunk, StreamText, TextCursor};
+pub use longrun_core::output::{Log, LogChunk, StreamText, TextCursor};
 
 pub use self::exit::{Exit, SignalNumber};
 pub use self::spawn::{ProcessSpec, SpawnError, check_directory, check_program};

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use longrun_core::output::ByteLog;
+use longrun_core::output::Log;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 
@@ -17,14 +17,14 @@ const READS_PER_TURN: u32 = 8;
 
 /// The log of one output stream, shared by who fills it and who reads it.
 #[derive(Debug)]
-pub(crate) struct SharedLog(Mutex<ByteLog>);
+pub(crate) struct SharedLog(Mutex<Log>);
 
 impl SharedLog {
     pub(crate) const fn new(cap: usize) -> Self {
-        Self(Mutex::new(ByteLog::new(cap)))
+        Self(Mutex::new(Log::new(cap)))
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, ByteLog> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Log> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
