@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use crate::process::{Exit, Process, Stream, StreamText, TextCursor};
+use crate::process::{Cursor, Delta, Exit, Process};
 
 use super::request::{BashError, BashSpec};
 
@@ -30,10 +30,8 @@ pub struct ForegroundResult {
     pub cause: Cause,
     /// The time that it had.
     pub timeout: Duration,
-    /// The last part of its standard output, and how much was lost before it.
-    pub stdout: StreamText,
-    /// The same of its standard error.
-    pub stderr: StreamText,
+    /// The last part of what it wrote, fit for a model, and how much was lost before it.
+    pub output: Delta,
     /// How many processes outlived the shell's own exit and were ended.
     pub leftovers_ended: usize,
     /// Whether the output was read to its end. If not, a process that left the
@@ -67,13 +65,11 @@ pub(super) async fn run(
         }
     };
     let closed = process.done().await;
-    let read = |stream| process.read_text(stream, &mut TextCursor::default());
     Ok(ForegroundResult {
         exit: closed.exit,
         cause,
         timeout: spec.timeout,
-        stdout: read(Stream::Stdout),
-        stderr: read(Stream::Stderr),
+        output: process.read(&mut Cursor::new(spec.process.memory_bytes)),
         leftovers_ended,
         drained: closed.drained,
     })

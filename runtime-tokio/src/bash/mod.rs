@@ -14,19 +14,17 @@ mod request;
 mod task;
 #[cfg(test)]
 mod tests;
-mod text;
 
 use std::future::Future;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-use crate::process::{Exit, Process, Stream, TextCursor};
+use crate::process::{Cursor, Delta, Exit, LogChunk, Process, Stream};
 
 pub use self::config::{BashConfig, ConfigError};
 pub use self::exit::BashExit;
 pub use self::foreground::{Cause, ForegroundResult};
 pub use self::request::{BashError, BashRequest, BashSpec};
-pub use self::text::BashDelta;
 
 /// Runs bash commands with one configuration.
 #[derive(Clone, Debug)]
@@ -70,7 +68,9 @@ impl BashExecutor {
     /// [`BashError::Spawn`] if it could not be started.
     pub fn start(&self, spec: BashSpec) -> Result<BashProcess, BashError> {
         let process = Process::spawn(&spec.process)?;
-        Ok(BashProcess { process, cursors: Mutex::default() })
+        // As much of a line as of the whole stream: no other bound is needed.
+        let cursor = Mutex::new(Cursor::new(spec.process.memory_bytes));
+        Ok(BashProcess { process, cursor })
     }
 
     /// Runs a command until it ends, its time is over or `abort` is ready; the
@@ -97,30 +97,34 @@ impl BashExecutor {
 #[derive(Debug)]
 pub struct BashProcess {
     process: Process,
-    cursors: Mutex<Cursors>,
-}
-
-#[derive(Debug, Default)]
-struct Cursors {
-    stdout: TextCursor,
-    stderr: TextCursor,
+    cursor: Mutex<Cursor>,
 }
 
 impl BashProcess {
-    /// What came since the last read, both streams in one text.
+    /// What came since the last read, both streams in one text fit for a model, see
+    /// [`Delta::text`].
     pub fn read(&self) -> String {
-        self.read_delta().merged()
+        self.read_delta().text()
     }
 
-    /// What came since the last read, each stream by itself. It moves the same
-    /// cursors as [`read`](Self::read).
-    pub fn read_delta(&self) -> BashDelta {
-        let mut cursors = self.cursors.lock().unwrap_or_else(PoisonError::into_inner);
-        let Cursors { stdout, stderr } = &mut *cursors;
-        BashDelta {
-            stdout: self.process.read_text(Stream::Stdout, stdout),
-            stderr: self.process.read_text(Stream::Stderr, stderr),
-        }
+    /// What came since the last read, in sections. It moves the same cursor as
+    /// [`read`](Self::read).
+    pub fn read_delta(&self) -> Delta {
+        let mut cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
+        self.process.read(&mut cursor)
+    }
+
+    /// What came since another reader's last read. There may be any number of them, and
+    /// none moves the cursor of [`read`](Self::read).
+    pub fn read_with(&self, cursor: &mut Cursor) -> Delta {
+        self.process.read(cursor)
+    }
+
+    /// The bytes of a stream from an offset on, as they were written, as far as they are
+    /// kept. It moves no cursor.
+    #[must_use]
+    pub fn read_bytes(&self, stream: Stream, offset: u64) -> LogChunk {
+        self.process.read_bytes(stream, offset)
     }
 
     /// Asks for its end: SIGTERM to everything in its session, and after the grace

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::future::{Future, pending, ready};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use longrun_core::End;
@@ -30,6 +30,14 @@ fn start(executor: &BashExecutor, command: &str) -> BashProcess {
 
 async fn run(executor: &BashExecutor, request: BashRequest) -> ForegroundResult {
     soon(executor.run(executor.resolve(request).unwrap(), pending())).await.unwrap()
+}
+
+fn stdout(result: &ForegroundResult) -> String {
+    result.output.of(Stream::Stdout).text
+}
+
+fn stderr(result: &ForegroundResult) -> String {
+    result.output.of(Stream::Stderr).text
 }
 
 async fn soon<T>(future: impl Future<Output = T>) -> T {
@@ -125,7 +133,7 @@ async fn the_environment_is_quiet_and_the_request_has_the_last_word() {
         ..BashRequest::new("echo $NO_COLOR $TERM $PAGER $GIT_PAGER $GIT_TERMINAL_PROMPT $MY_TOKEN")
     };
     let result = run(&plain(), request).await;
-    assert_eq!(result.stdout.text, "1 dumb less cat 0 given\n");
+    assert_eq!(stdout(&result), "1 dumb less cat 0 given\n");
 }
 
 // contract: B3
@@ -138,8 +146,8 @@ async fn a_foreground_command_tells_its_streams_and_its_exit() {
     };
     let result = run(&plain(), request).await;
     assert_eq!((result.exit, result.cause), (Exit::Code(3), Cause::Exited));
-    assert_eq!(result.stdout.text, "/proc\nhello");
-    assert_eq!(result.stderr.text, "oops\n");
+    assert_eq!(stdout(&result), "/proc\nhello");
+    assert_eq!(stderr(&result), "oops\n");
     assert_eq!((result.leftovers_ended, result.drained), (0, true));
 }
 
@@ -159,7 +167,7 @@ async fn the_timeout_decides_even_if_the_command_then_exits_well() {
     };
     let result = run(&plain(), request).await;
     assert_eq!((result.exit, result.cause), (Exit::Code(0), Cause::TimedOut));
-    assert_eq!(result.stdout.text, "up\nbye\n");
+    assert_eq!(stdout(&result), "up\nbye\n");
     assert_eq!(result.timeout, Duration::from_secs(2));
 }
 
@@ -218,7 +226,7 @@ async fn leftovers_of_a_foreground_command_are_ended_and_counted() {
         run(&executor, BashRequest::new("sleep 1000 & echo $!; sleep 1000 & exit 2")).await;
     assert_eq!((result.exit, result.cause), (Exit::Code(2), Cause::Exited));
     assert_eq!((result.leftovers_ended, result.drained), (2, true));
-    assert!(!runs(result.stdout.text.trim()));
+    assert!(!runs(stdout(&result).trim()));
 }
 
 // contract: B6
@@ -226,7 +234,7 @@ async fn leftovers_of_a_foreground_command_are_ended_and_counted() {
 async fn leftovers_that_end_in_time_are_waited_for() {
     let executor = executor(|config| config.drain = PATIENCE);
     let result = run(&executor, BashRequest::new("(sleep 0.1; echo late) & exit 0")).await;
-    assert_eq!((result.stdout.text.as_str(), result.leftovers_ended), ("late\n", 0));
+    assert_eq!((stdout(&result).as_str(), result.leftovers_ended), ("late\n", 0));
 }
 
 // contract: B4
@@ -286,4 +294,105 @@ async fn reading_never_waits() {
     assert!(before.elapsed() < Duration::from_secs(5));
     process.kill();
     assert_eq!(soon(process.done()).await.outcome().detail.as_deref(), Some("signal: SIGTERM"));
+}
+
+/// Lets a command that reads from this named pipe go on.
+async fn open(gate: &Path) {
+    let gate = gate.to_owned();
+    soon(tokio::task::spawn_blocking(move || fs::write(gate, "go\n"))).await.unwrap().unwrap();
+}
+
+/// Waits until a stream has brought exactly that, without moving a cursor.
+async fn arrived(process: &BashProcess, stream: Stream, bytes: &[u8]) {
+    soon(async {
+        while process.read_bytes(stream, 0).bytes != bytes {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
+}
+
+fn gate(folder: &Path) -> PathBuf {
+    let gate = folder.join("gate");
+    assert!(std::process::Command::new("mkfifo").arg(&gate).status().unwrap().success());
+    gate
+}
+
+// contract: R1
+#[tokio::test]
+async fn the_streams_are_read_in_the_order_in_which_they_came() {
+    let folder = tempfile::tempdir().unwrap();
+    let gate = gate(folder.path());
+    let wait = format!("read x < {}", gate.display());
+    let process =
+        start(&plain(), &format!("echo one; {wait}; echo two >&2; {wait}; echo three; echo four"));
+    arrived(&process, Stream::Stdout, b"one\n").await;
+    open(&gate).await;
+    arrived(&process, Stream::Stderr, b"two\n").await;
+    open(&gate).await;
+    soon(process.done()).await;
+    assert_eq!(process.read(), "one\n[stderr]\ntwo\n[stdout]\nthree\nfour\n");
+}
+
+// contract: R7
+#[tokio::test]
+async fn a_character_with_the_other_stream_in_its_middle_is_read_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let gate = gate(folder.path());
+    let wait = format!("read x < {}", gate.display());
+    let command =
+        format!("printf '\\342\\202'; {wait}; echo E >&2; {wait}; printf '\\254\\n\\342\\202'");
+    let process = start(&plain(), &command);
+    arrived(&process, Stream::Stdout, b"\xe2\x82").await;
+    let mut text = process.read();
+    open(&gate).await;
+    arrived(&process, Stream::Stderr, b"E\n").await;
+    text += &process.read();
+    open(&gate).await;
+    soon(process.done()).await;
+    text += &process.read();
+    assert_eq!(text, "[stderr]\nE\n\u{20ac}\n\u{fffd}");
+}
+
+// contract: M12
+#[tokio::test]
+async fn what_a_model_reads_is_clean_and_the_bytes_are_as_they_were() {
+    let command = r"printf 'head\0tail \033[31mred\033[0m\r\n10%%\r20%%\r\n'";
+    let clean = "head\u{2400}tail red\n20%\n\
+                 [binary data: 1 control character is shown as a symbol]\n";
+    let process = start(&plain(), command);
+    soon(process.done()).await;
+    assert_eq!(process.read(), clean);
+    let raw = process.read_bytes(Stream::Stdout, 0).bytes;
+    assert_eq!(raw, b"head\0tail \x1b[31mred\x1b[0m\r\n10%\r20%\r\n");
+
+    let result = run(&plain(), BashRequest::new(command)).await;
+    assert_eq!(result.output.text(), clean);
+}
+
+// contract: M12, R8
+#[tokio::test]
+async fn of_a_progress_bar_the_last_frame_is_read() {
+    let process = start(
+        &plain(),
+        r"for i in {1..5000}; do printf '\rfetch %d/5000 [%-40s]' $i x; done; echo; echo saved",
+    );
+    soon(process.done()).await;
+    let text = process.read();
+    let bar = format!("fetch 5000/5000 [x{}]\nsaved\n", " ".repeat(39));
+    let (loss, rest) = text.split_once('\n').unwrap();
+    assert!(loss.ends_with(" bytes of stdout were dropped]"), "{loss}");
+    assert_eq!(rest, bar);
+}
+
+// contract: R1
+#[tokio::test]
+async fn another_reader_does_not_move_the_models_cursor() {
+    let process = start(&plain(), "echo one; echo two >&2");
+    soon(process.done()).await;
+    let (mut first, mut second) = (Cursor::default(), Cursor::default());
+    let text = process.read_with(&mut first).text();
+    assert_eq!(text, process.read_with(&mut second).text());
+    assert!(process.read_with(&mut first).is_empty());
+    assert_eq!(process.read(), text);
 }

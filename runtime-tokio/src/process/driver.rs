@@ -4,11 +4,10 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::unix::pipe::Receiver;
 use tokio::time::timeout;
 
 use super::pidfd::Watched;
-use super::pipes;
+use super::pipes::{self, Pipe};
 use super::shared::Shared;
 use super::watch::Watch;
 
@@ -29,8 +28,8 @@ impl Drop for Guard {
 pub(crate) struct Driver {
     pub(crate) guard: Guard,
     pub(crate) leader: Option<Watched>,
-    pub(crate) stdout: Receiver,
-    pub(crate) stderr: Receiver,
+    pub(crate) stdout: Pipe,
+    pub(crate) stderr: Pipe,
     pub(crate) grace: Duration,
     pub(crate) drain: Duration,
 }
@@ -40,12 +39,7 @@ impl Driver {
     pub(crate) async fn run(self) {
         let Self { guard, leader, stdout, stderr, grace, drain } = self;
         let shared = &guard.0;
-        let mut reading = pin!(async {
-            tokio::join!(
-                pipes::drain(stdout, &shared.stdout),
-                pipes::drain(stderr, &shared.stderr)
-            );
-        });
+        let mut reading = pin!(pipes::drain(stdout, stderr, &shared.output));
         let watch = Watch::new(shared, leader, grace);
         let mut empty = pin!(watch.until_empty());
         let mut drained = false;

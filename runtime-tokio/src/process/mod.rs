@@ -52,22 +52,14 @@ use tokio::sync::watch::Receiver;
 use self::custody::Custody;
 use self::driver::{Driver, Guard};
 use self::pidfd::Watched;
+use self::pipes::Pipe;
 use self::shared::{Facts, Shared, Want};
 use self::spawn::Spawned;
 
-pub use longrun_core::output::{Log, LogChunk, StreamText, TextCursor};
+pub use longrun_core::output::{Cursor, Delta, LogChunk, Section, Stream, StreamText, TextCursor};
 
 pub use self::exit::{Exit, SignalNumber};
 pub use self::spawn::{ProcessSpec, SpawnError, check_directory, check_program};
-
-/// One of the two output streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stream {
-    /// Descriptor 1.
-    Stdout,
-    /// Descriptor 2.
-    Stderr,
-}
 
 /// The end of a process and of everything in its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,8 +105,8 @@ impl Process {
         let driver = Driver {
             guard,
             leader: leader.transpose().map_err(fail)?,
-            stdout: pipes::receiver(stdout).map_err(fail)?,
-            stderr: pipes::receiver(stderr).map_err(fail)?,
+            stdout: Pipe::new(Stream::Stdout, stdout).map_err(fail)?,
+            stderr: Pipe::new(Stream::Stderr, stderr).map_err(fail)?,
             grace: spec.grace,
             drain: spec.drain,
         };
@@ -175,15 +167,24 @@ impl Process {
         Ok(self.shared.custody.members()?.len())
     }
 
-    /// What a stream brought since the cursor's last read, as text.
+    /// What both streams brought since the cursor's last read, as text fit for a model:
+    /// in the order in which it was read from the pipes, without control characters, of
+    /// a line redrawn in place the last frame. Where both streams had something at the
+    /// same moment, standard output goes first.
+    pub fn read(&self, cursor: &mut Cursor) -> Delta {
+        cursor.read(&self.shared.output.lock())
+    }
+
+    /// What a stream brought since the cursor's last read, as text, but otherwise as it
+    /// was written.
     pub fn read_text(&self, stream: Stream, cursor: &mut TextCursor) -> StreamText {
-        cursor.read(&self.shared.log(stream).lock())
+        cursor.read(self.shared.output.lock().log(stream))
     }
 
     /// The bytes of a stream from an offset on, as far as they are kept.
     #[must_use]
     pub fn read_bytes(&self, stream: Stream, offset: u64) -> LogChunk {
-        self.shared.log(stream).lock().read_from(offset)
+        self.shared.output.lock().log(stream).read_from(offset)
     }
 }
 

@@ -4,55 +4,117 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use longrun_core::output::Log;
-use tokio::io::AsyncReadExt;
+use longrun_core::output::{Capture, Stream};
 use tokio::net::unix::pipe::Receiver;
 
 /// As much as a pipe holds by default, so one read empties it.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// How many full reads in a row before others get their turn: a flood must not
+/// How many looks at the pipes in a row before others get their turn: a flood must not
 /// keep the timers of a single-threaded runtime waiting.
-const READS_PER_TURN: u32 = 8;
+const LOOKS_PER_TURN: u32 = 8;
 
-/// The log of one output stream, shared by who fills it and who reads it.
+/// The output of one process, shared by who fills it and who reads it.
 #[derive(Debug)]
-pub(crate) struct SharedLog(Mutex<Log>);
+pub(crate) struct SharedOutput(Mutex<Capture>);
 
-impl SharedLog {
-    pub(crate) const fn new(cap: usize) -> Self {
-        Self(Mutex::new(Log::new(cap)))
+impl SharedOutput {
+    pub(crate) const fn new(cap_bytes: usize) -> Self {
+        Self(Mutex::new(Capture::new(cap_bytes)))
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Log> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Capture> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Files what a stream brought. Every byte of both streams passes here, once, in the
+    /// order in which readers will see it.
+    fn arrived(&self, stream: Stream, bytes: &[u8]) {
+        self.lock().append(stream, bytes);
+    }
+
+    /// Says that a stream brings nothing more. May be repeated.
+    pub(crate) fn ended(&self, stream: Stream) {
+        self.lock().finish(stream);
+    }
 }
 
-/// Makes the reading end of a pipe readable from the current runtime.
-pub(crate) fn receiver(pipe: OwnedFd) -> io::Result<Receiver> {
-    Receiver::from_owned_fd(pipe)
+/// The reading end of a pipe, and what was read from it and not yet filed.
+#[derive(Debug)]
+pub(crate) struct Pipe {
+    stream: Stream,
+    receiver: Receiver,
+    open: bool,
+    buffer: Vec<u8>,
+    filled: usize,
 }
 
-/// Reads until nobody holds the writing end any more. Never stops before: a full
-/// pipe would stop the process.
-pub(crate) async fn drain(mut pipe: Receiver, log: &SharedLog) {
-    let mut buffer = vec![0; BUFFER_BYTES];
-    let mut reads = 0;
-    loop {
-        match pipe.read(&mut buffer).await {
-            Ok(0) => break,
-            Ok(length) => log.lock().append(&buffer[..length]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => {
-                tracing::warn!(%error, "an output pipe could not be read to its end");
-                break;
+impl Pipe {
+    /// Makes the reading end of a pipe readable from the current runtime.
+    pub(crate) fn new(stream: Stream, pipe: OwnedFd) -> io::Result<Self> {
+        let receiver = Receiver::from_owned_fd(pipe)?;
+        Ok(Self { stream, receiver, open: true, buffer: Vec::new(), filled: 0 })
+    }
+
+    /// Waits until a look is worth while.
+    async fn readable(&self) -> io::Result<()> {
+        self.receiver.readable().await
+    }
+
+    /// Reads what is there.
+    fn look(&mut self) {
+        self.filled = 0;
+        if !self.open {
+            return;
+        }
+        self.buffer.resize(BUFFER_BYTES, 0);
+        match self.receiver.try_read(&mut self.buffer) {
+            Ok(0) => self.open = false,
+            Ok(length) => self.filled = length,
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    fn failed(&mut self, error: &io::Error) {
+        use io::ErrorKind::{Interrupted, WouldBlock};
+        if !matches!(error.kind(), Interrupted | WouldBlock) {
+            tracing::warn!(%error, "an output pipe could not be read to its end");
+            self.open = false;
+        }
+    }
+
+    fn file(&self, output: &SharedOutput) {
+        if self.filled > 0 {
+            output.arrived(self.stream, &self.buffer[..self.filled]);
+        }
+        if !self.open {
+            output.ended(self.stream);
+        }
+    }
+}
+
+/// Reads both pipes until nobody holds a writing end any more. Never stops before: a
+/// full pipe would stop the process.
+pub(crate) async fn drain(mut stdout: Pipe, mut stderr: Pipe, output: &SharedOutput) {
+    let mut looks = 0;
+    while stdout.open || stderr.open {
+        tokio::select! {
+            ready = stdout.readable(), if stdout.open => {
+                if let Err(error) = ready { stdout.failed(&error) }
+            }
+            ready = stderr.readable(), if stderr.open => {
+                if let Err(error) = ready { stderr.failed(&error) }
             }
         }
-        reads += 1;
-        if reads % READS_PER_TURN == 0 {
+        // Two pipes have no common order. Standard error is read first and filed last:
+        // what was written to standard output before it is in hand then as well.
+        stderr.look();
+        stdout.look();
+        stdout.file(output);
+        stderr.file(output);
+        looks += 1;
+        if looks % LOOKS_PER_TURN == 0 {
             tokio::task::yield_now().await;
         }
     }
-    log.lock().finish();
 }

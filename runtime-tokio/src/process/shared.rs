@@ -2,12 +2,13 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use longrun_core::output::Stream;
 use tokio::sync::{Notify, watch};
 
+use super::Closed;
 use super::custody::Custody;
 use super::exit::Exit;
-use super::pipes::SharedLog;
-use super::{Closed, Stream};
+use super::pipes::SharedOutput;
 
 /// What somebody wants of the driver; a later one includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,8 +36,7 @@ struct Requests {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) custody: Custody,
-    pub(crate) stdout: SharedLog,
-    pub(crate) stderr: SharedLog,
+    pub(crate) output: SharedOutput,
     pub(crate) facts: watch::Sender<Facts>,
     /// Under one lock, so that a request is either accepted before the process
     /// is closed, and then counts, or refused.
@@ -48,18 +48,10 @@ impl Shared {
     pub(crate) fn new(custody: Custody, memory_bytes: usize) -> Self {
         Self {
             custody,
-            stdout: SharedLog::new(memory_bytes),
-            stderr: SharedLog::new(memory_bytes),
+            output: SharedOutput::new(memory_bytes),
             facts: watch::Sender::new(Facts::default()),
             requests: Mutex::new(Requests { want: Want::Nothing, closed: false }),
             wake: Notify::new(),
-        }
-    }
-
-    pub(crate) const fn log(&self, stream: Stream) -> &SharedLog {
-        match stream {
-            Stream::Stdout => &self.stdout,
-            Stream::Stderr => &self.stderr,
         }
     }
 
@@ -98,8 +90,9 @@ impl Shared {
     /// Says that all is over. `exit` is what the reaping brought, for the case
     /// that the exit itself was not seen before.
     pub(crate) fn close(&self, exit: Exit, drained: bool) {
-        self.stdout.lock().finish();
-        self.stderr.lock().finish();
+        for stream in Stream::ALL {
+            self.output.ended(stream);
+        }
         let mut requests = self.requests();
         requests.closed = true;
         let terminated = requests.want > Want::Nothing;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::ToolReply;
 use crate::{
     bash::{Cause, ForegroundResult},
-    process::{Exit, StreamText},
+    process::{Exit, Stream},
 };
 
 pub(super) fn foreground_reply(result: &ForegroundResult) -> ToolReply {
@@ -13,9 +13,7 @@ pub(super) fn foreground_reply(result: &ForegroundResult) -> ToolReply {
 }
 
 fn text(result: &ForegroundResult) -> String {
-    let mut text = String::new();
-    append_stream(&mut text, None, &result.stdout, "stdout");
-    append_stream(&mut text, Some("[stderr]"), &result.stderr, "stderr");
+    let mut text = result.output.text();
     if text.is_empty() {
         text.push_str("(no output)");
     }
@@ -48,21 +46,6 @@ fn markers(result: &ForegroundResult) -> Vec<String> {
     markers
 }
 
-fn append_stream(text: &mut String, header: Option<&str>, stream: &StreamText, name: &str) {
-    if stream.text.is_empty() && stream.dropped_bytes == 0 {
-        return;
-    }
-    if let Some(header) = header {
-        append_line(text, header);
-        text.push('\n');
-    }
-    if stream.dropped_bytes > 0 {
-        let dropped = stream.dropped_bytes;
-        append_line(text, &format!("[{dropped} bytes of {name} were dropped here]\n"));
-    }
-    text.push_str(&stream.text);
-}
-
 /// On a line of its own.
 fn append_line(text: &mut String, line: &str) {
     if !text.is_empty() && !text.ends_with('\n') {
@@ -77,7 +60,8 @@ fn value(result: &ForegroundResult) -> Value {
         Exit::Signal(signal) => (None, Some(signal.to_string())),
         Exit::Unavailable => (None, None),
     };
-    let stream = |stream: &StreamText| {
+    let stream = |stream| {
+        let stream = result.output.of(stream);
         json!({
             "text": stream.text,
             "truncated": stream.dropped_bytes > 0,
@@ -92,7 +76,7 @@ fn value(result: &ForegroundResult) -> Value {
         "aborted": result.cause == Cause::Aborted,
         "timeoutMs": u64::try_from(result.timeout.as_millis()).unwrap_or(u64::MAX),
         "leftoversEnded": result.leftovers_ended,
-        "stdout": stream(&result.stdout),
-        "stderr": stream(&result.stderr),
+        "stdout": stream(Stream::Stdout),
+        "stderr": stream(Stream::Stderr),
     })
 }

@@ -55,7 +55,7 @@ proptest! {
     #[test]
     fn every_property_of_the_output_holds_on_any_bytes(
         head in any::<[u8; 2]>(),
-        steps in prop::collection::vec((any::<u8>(), bytes()), 0..60),
+        steps in prop::collection::vec((any::<u8>(), bytes()), 0..16),
     ) {
         let mut input = head.to_vec();
         for (what, bytes) in steps {
