@@ -28,7 +28,7 @@
 //! assert_eq!(model.read(&capture).text(), "ok\n[stderr]\ncareful\n[stdout]\n20%\n");
 //! assert!(model.read(&capture).is_empty());
 //! assert_eq!(screen.read(&capture).sections.len(), 3);
-//! assert_eq!(capture.log(Stream::Stdout).read_from(18).bytes, b"20%\r\n");
+//! assert_eq!(capture.log(Stream::Stdout).read_from(16).bytes, b"20%\r\n");
 //! ```
 
 mod capture;
