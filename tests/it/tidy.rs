@@ -13,7 +13,6 @@ const NOT_BUILT: &[(&str, &str)] = &[
     ("M10", "the tool pipeline"),
     ("M13", "live details"),
     ("R6", "observing a task by its id"),
-    ("T3", "the guardian"),
     ("U1", "subagents"),
     ("U2", "subagents"),
     ("U3", "subagents"),

@@ -7,6 +7,7 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
@@ -15,8 +16,15 @@ use super::session::Census;
 type Answer = Result<Arc<Census>, Arc<io::Error>>;
 
 #[derive(Debug)]
+struct Asker {
+    /// See [`Census::take`].
+    marked_since: Option<u64>,
+    answer: oneshot::Sender<Answer>,
+}
+
+#[derive(Debug)]
 struct Desk {
-    waiting: Vec<oneshot::Sender<Answer>>,
+    waiting: Vec<Asker>,
     staffed: bool,
 }
 
@@ -26,14 +34,15 @@ fn desk() -> MutexGuard<'static, Desk> {
     DESK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sees every live process, as of some moment after this was called.
+/// Sees every live process, as of some moment after this was called, and the marks of
+/// those that are not older than `marked_since`.
 ///
 /// # Errors
 ///
 /// See [`Census::take`].
-pub(crate) async fn census() -> Answer {
+pub(crate) async fn census(marked_since: Option<u64>) -> Answer {
     loop {
-        if let Ok(answer) = ask().await {
+        if let Ok(answer) = ask(marked_since).await {
             return answer;
         }
         // The clerk went away with its runtime, which may be another one than
@@ -41,10 +50,30 @@ pub(crate) async fn census() -> Answer {
     }
 }
 
-fn ask() -> oneshot::Receiver<Answer> {
-    let (sender, receiver) = oneshot::channel();
+/// The last look that [`recent`] took, and when it began.
+static RECENT: Mutex<Option<(Instant, Arc<Census>)>> = Mutex::new(None);
+
+/// Every live process, as of a moment at most `age` ago. Whoever finds nothing so young
+/// looks, on this thread, and the others wait for it.
+///
+/// # Errors
+///
+/// See [`Census::take`].
+pub(crate) fn recent(age: Duration) -> io::Result<Arc<Census>> {
+    let mut last = RECENT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, census)) = last.as_ref().filter(|(began, _)| began.elapsed() <= age) {
+        return Ok(Arc::clone(census));
+    }
+    let began = Instant::now();
+    let census = Arc::new(Census::take(None)?);
+    *last = Some((began, Arc::clone(&census)));
+    Ok(census)
+}
+
+fn ask(marked_since: Option<u64>) -> oneshot::Receiver<Answer> {
+    let (answer, receiver) = oneshot::channel();
     let mut desk = desk();
-    desk.waiting.push(sender);
+    desk.waiting.push(Asker { marked_since, answer });
     if !desk.staffed {
         desk.staffed = true;
         let clerk = Clerk;
@@ -71,10 +100,11 @@ impl Clerk {
                 return;
             }
             drop(desk);
-            let answer = Census::take().map(Arc::new).map_err(Arc::new);
+            let marked_since = waiting.iter().filter_map(|asker| asker.marked_since).min();
+            let answer = Census::take(marked_since).map(Arc::new).map_err(Arc::new);
             for asker in waiting {
                 // An asker that has gone away needs no answer.
-                drop(asker.send(answer.clone()));
+                drop(asker.answer.send(answer.clone()));
             }
         }
     }

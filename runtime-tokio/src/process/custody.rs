@@ -2,30 +2,39 @@
 //!
 //! As long as the leader is not reaped, its number, which is the session's, can
 //! be given to nobody else. So whoever signals and whoever reaps do it under one
-//! lock, and after the reaping nothing is signalled any more.
+//! lock, and after the reaping the session is not signalled any more. Strays are
+//! known by what they are, not by a number that somebody keeps for them, so they
+//! can be ended before and after.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+use rustix::process::{Signal, WaitId, WaitIdOptions};
 
+use super::census;
+use super::closed::{Left, Signals};
 use super::exit::Exit;
 use super::pidfd;
-use super::session::{Census, Member};
+use super::session::{Census, Family, Kin, Member};
+use super::signals::{Kernel, Signaller};
 
 /// How many looks one kill at once takes: each finds what was forked since.
 const ROUNDS: u32 = 8;
 
-/// How long a kill at once waits for what it killed to be gone.
-const LAST_WAIT: Duration = Duration::from_secs(2);
+/// How long what got a SIGKILL may take to be gone, before it is given up or told of.
+pub(crate) const LAST_WAIT: Duration = Duration::from_secs(2);
+
+/// How old the answer to a question about the living may be.
+const RECENT: Duration = Duration::from_millis(200);
 
 #[derive(Debug)]
 pub(crate) struct Custody {
-    session: Pid,
+    kin: Kin,
+    signals: &'static dyn Signaller,
     held: Mutex<Held>,
 }
 
@@ -35,15 +44,38 @@ struct Held {
     unreaped: bool,
     /// Its descriptor, until it is reaped, unless it was gone before one could be had.
     leader: Option<Arc<OwnedFd>>,
+    /// Who had left the session and lived, at the last look.
+    strays: BTreeSet<Member>,
+    /// Who lived at the last look.
+    left: Left,
+    /// The last look was at everything, succeeded, and found the session empty.
+    empty: bool,
+    sent: Signals,
 }
 
 impl Custody {
-    pub(crate) fn new(session: Pid, leader: Option<Arc<OwnedFd>>) -> Self {
-        Self { session, held: Mutex::new(Held { unreaped: true, leader }) }
+    pub(crate) fn new(kin: Kin, leader: Option<Arc<OwnedFd>>) -> Self {
+        Self::with_signaller(kin, leader, &Kernel)
     }
 
-    pub(crate) const fn session(&self) -> Pid {
-        self.session
+    pub(crate) fn with_signaller(
+        kin: Kin,
+        leader: Option<Arc<OwnedFd>>,
+        signals: &'static dyn Signaller,
+    ) -> Self {
+        let held = Held {
+            unreaped: true,
+            leader,
+            strays: BTreeSet::new(),
+            left: Left::default(),
+            empty: false,
+            sent: Signals::Nothing,
+        };
+        Self { kin, signals, held: Mutex::new(held) }
+    }
+
+    pub(crate) const fn kin(&self) -> &Kin {
+        &self.kin
     }
 
     pub(crate) fn leader(&self) -> Option<Arc<OwnedFd>> {
@@ -52,6 +84,21 @@ impl Custody {
 
     fn lock(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Who was known to live at the last look.
+    pub(crate) fn left(&self) -> Left {
+        self.lock().left
+    }
+
+    /// Whether the session was empty at the last look.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().empty
+    }
+
+    /// The strongest signal that was sent.
+    pub(crate) fn sent(&self) -> Signals {
+        self.lock().sent
     }
 
     /// How the leader ended, if it has. It stays unreaped.
@@ -72,27 +119,43 @@ impl Custody {
         }
     }
 
-    /// Signals those members that are not among `told` yet, and notes them there.
-    /// Says how many that were.
+    /// Who of all that live belongs to us. What is found is noted: by the next look a
+    /// stray may have lost the parent that it was known by.
+    pub(crate) fn find(&self, census: &Census) -> Family {
+        let mut held = self.lock();
+        let session = held.unreaped.then_some(self.kin.session);
+        let family = census.family(session, self.kin.serial, &held.strays);
+        held.strays = family.strays.iter().copied().collect();
+        held.left = Left { members: family.members.len(), strays: family.strays.len() };
+        if held.unreaped {
+            held.empty = family.members.is_empty();
+        }
+        family
+    }
+
+    /// Signals those who are not among `told` yet, and notes them there. Says how many
+    /// that were.
     pub(crate) fn signal(
         &self,
-        members: &[Member],
+        family: &Family,
         told: &mut HashSet<Member>,
         signal: Signal,
     ) -> io::Result<usize> {
-        let held = self.lock();
-        if !held.unreaped {
-            return Ok(0);
+        if signal == Signal::KILL {
+            self.kill_leaders_group();
         }
+        let mut held = self.lock();
+        let members = if held.unreaped { family.members.as_slice() } else { &[] };
         let mut fresh = 0;
-        for member in members {
+        for member in members.iter().chain(&family.strays) {
             if told.contains(member) {
                 continue;
             }
-            match member.signal(signal) {
-                Ok(_) => {}
+            match member.signal(self.signals, signal) {
+                Ok(true) => held.note(signal),
+                Ok(false) => {}
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                    tracing::warn!(?member, %error, "a process of the session refuses signals");
+                    tracing::warn!(?member, %error, "a process of a task refuses signals");
                 }
                 Err(error) => return Err(error),
             }
@@ -108,33 +171,58 @@ impl Custody {
     /// it would take ever longer. Only an unreaped leader's group has a sure
     /// number.
     pub(crate) fn kill_leaders_group(&self) {
-        let held = self.lock();
+        let mut held = self.lock();
         let Some(leader) = held.leader.as_ref().filter(|_| held.unreaped) else { return };
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        if rustix::process::waitid(WaitId::PidFd(leader.as_fd()), options).is_ok() {
+        if rustix::process::waitid(WaitId::PidFd(leader.as_fd()), options).is_ok()
             // An error means that nobody in it could be signalled; the members
             // are signalled one by one all the same.
-            let _ = rustix::process::kill_process_group(self.session, Signal::KILL);
+            && self.signals.to_group(self.kin.session, Signal::KILL).is_ok()
+            && held.left.members > 0
+        {
+            held.note(Signal::KILL);
         }
     }
 
-    /// Everybody who lives in the session now; blocks for one look.
-    pub(crate) fn members(&self) -> io::Result<Vec<Member>> {
-        let held = self.lock();
-        if held.unreaped { Ok(Census::take()?.members_of(self.session)) } else { Ok(Vec::new()) }
+    /// Everybody who lives now; blocks for one look at all processes and at the
+    /// environment of the younger ones.
+    fn look(&self) -> io::Result<Family> {
+        Ok(self.find(&Census::take(Some(self.kin.started))?))
     }
 
-    /// Sends SIGKILL to the whole session, at once and on this thread.
+    /// How many live in the session now; blocks for one look.
+    pub(crate) fn count_members(&self) -> io::Result<usize> {
+        // Under the lock: nobody may reap the leader while its number is looked for.
+        let held = self.lock();
+        if !held.unreaped {
+            return Ok(0);
+        }
+        Ok(Census::take(None)?.members_of(self.kin.session).len())
+    }
+
+    /// The same as of a short while ago, without a leader that is known to have exited.
+    pub(crate) fn count_members_lately(&self, exited: bool) -> io::Result<usize> {
+        let held = self.lock();
+        if !held.unreaped {
+            return Ok(0);
+        }
+        drop(held);
+        let members = census::recent(RECENT)?.members_of(self.kin.session);
+        let leader = self.kin.session.as_raw_nonzero().get();
+        Ok(members.iter().filter(|member| !(exited && member.pid() == leader)).count())
+    }
+
+    /// Sends SIGKILL to all of it, at once and on this thread.
     pub(crate) fn kill_now(&self) {
-        self.kill_leaders_group();
         let mut told = HashSet::new();
         for _ in 0..ROUNDS {
             let killed =
-                self.members().and_then(|members| self.signal(&members, &mut told, Signal::KILL));
+                self.look().and_then(|family| self.signal(&family, &mut told, Signal::KILL));
             match killed {
                 Ok(0) => return,
                 Ok(_) => {}
                 Err(error) => {
+                    self.kill_leaders_group();
                     tracing::warn!(%error, "not everything could be killed");
                     return;
                 }
@@ -142,13 +230,14 @@ impl Custody {
         }
     }
 
-    /// Kills the whole session, waits for it to be gone, within bounds, and reaps
-    /// the leader.
-    pub(crate) fn kill_and_release(&self) -> Exit {
+    /// Kills all of it and waits for it to be gone, within bounds.
+    pub(crate) fn kill_until_gone(&self) {
         let deadline = Instant::now() + LAST_WAIT;
         self.kill_now();
-        while let Ok(Some(eldest)) = self.members().map(|members| members.first().copied()) {
+        while let Ok(family) = self.look() {
+            let Some(eldest) = family.members.first().or(family.strays.first()) else { break };
             if Instant::now() >= deadline {
+                tracing::warn!(left = ?self.left(), "processes of a task live in spite of SIGKILL");
                 break;
             }
             if let Ok(Some(pidfd)) = eldest.open() {
@@ -159,15 +248,23 @@ impl Custody {
         if let Some(leader) = self.leader() {
             pidfd::wait_until(&leader, deadline);
         }
-        self.release()
     }
 
-    /// Reaps the leader. From now on nothing is signalled.
-    pub(crate) fn release(&self) -> Exit {
+    /// Reaps the leader. From now on its session is not signalled. Says how it ended, and
+    /// whether it was us who reaped it.
+    pub(crate) fn release(&self) -> (Exit, bool) {
         let mut held = self.lock();
         held.unreaped = false;
         // The record of a task outlives its process by far: no descriptor may.
         let leader = held.leader.take();
-        Self::wait(leader.as_deref(), WaitIdOptions::empty()).unwrap_or(Exit::Unavailable)
+        let exit = Self::wait(leader.as_deref(), WaitIdOptions::empty());
+        (exit.unwrap_or(Exit::Unavailable), exit.is_some_and(|exit| exit != Exit::Unavailable))
+    }
+}
+
+impl Held {
+    fn note(&mut self, signal: Signal) {
+        let sent = if signal == Signal::KILL { Signals::Kill } else { Signals::Term };
+        self.sent = self.sent.max(sent);
     }
 }

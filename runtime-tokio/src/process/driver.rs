@@ -40,20 +40,28 @@ impl Driver {
         let Self { guard, leader, stdout, stderr, grace, drain } = self;
         let shared = &guard.0;
         let mut reading = pin!(pipes::drain(stdout, stderr, &shared.output));
-        let watch = Watch::new(shared, leader, grace);
-        let mut empty = pin!(watch.until_empty());
+        let mut watch = Watch::new(shared, leader, grace);
         let mut drained = false;
-        loop {
-            tokio::select! {
-                () = &mut reading, if !drained => drained = true,
-                () = &mut empty => break,
+        {
+            let mut empty = pin!(watch.until_empty());
+            loop {
+                tokio::select! {
+                    () = &mut reading, if !drained => drained = true,
+                    () = &mut empty => break,
+                }
             }
         }
-        let exit = shared.custody.release();
         if !drained {
-            // Something that left the session may hold a pipe for ever.
-            drained = timeout(drain, &mut reading).await.is_ok();
+            // Something that left the session may hold a pipe for ever, or until somebody
+            // asks for its end.
+            drained = tokio::select! {
+                read = timeout(drain, &mut reading) => read.is_ok(),
+                () = watch.until_asked_and_empty() => timeout(drain, &mut reading).await.is_ok(),
+            };
         }
-        shared.close(exit, drained);
+        let released = shared.custody.release();
+        while !shared.close(released, drained, watch.fulfilled()) {
+            watch.until_asked_and_empty().await;
+        }
     }
 }

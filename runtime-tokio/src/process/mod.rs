@@ -30,13 +30,17 @@
 #[expect(unsafe_code, reason = "what runs between fork and exec is system calls")]
 mod before_exec;
 mod census;
+mod closed;
 mod custody;
 mod driver;
 mod exit;
+mod guardian;
+mod marker;
 mod pidfd;
 mod pipes;
 mod session;
 mod shared;
+mod signals;
 mod spawn;
 #[cfg(test)]
 mod tests;
@@ -51,6 +55,7 @@ use tokio::sync::watch::Receiver;
 
 use self::custody::Custody;
 use self::driver::{Driver, Guard};
+use self::guardian::Charge;
 use self::pidfd::Watched;
 use self::pipes::Pipe;
 use self::shared::{Facts, Shared, Want};
@@ -58,20 +63,10 @@ use self::spawn::Spawned;
 
 pub use longrun_core::output::{Cursor, Delta, LogChunk, Section, Stream, StreamText, TextCursor};
 
+pub use self::closed::{Closed, Left, Signals};
 pub use self::exit::{Exit, SignalNumber};
-pub use self::spawn::{ProcessSpec, SpawnError, check_directory, check_program};
-
-/// The end of a process and of everything in its session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Closed {
-    /// How the leader ended.
-    pub exit: Exit,
-    /// Whether a request to end it was accepted before it was closed.
-    pub terminated: bool,
-    /// Whether the output was read to its end. If not, something outside the
-    /// session still held a pipe.
-    pub drained: bool,
-}
+pub use self::guardian::disable_guardian;
+pub use self::spawn::{ProcessSpec, Resource, SpawnError, check_directory, check_program};
 
 /// A running process, or one that has ended.
 ///
@@ -95,12 +90,14 @@ impl Process {
     /// If the current runtime has no I/O driver, as tokio itself does.
     pub fn spawn(spec: &ProcessSpec) -> Result<Self, SpawnError> {
         let runtime = Handle::try_current().map_err(|_| SpawnError::NoRuntime)?;
-        let Spawned { pid, pidfd, stdout, stderr } = spawn::spawn(spec)?;
-        let custody = Custody::new(pid, pidfd.map(Arc::new));
-        let shared = Arc::new(Shared::new(custody, spec.memory_bytes));
+        let charge = Charge::take(&runtime, spec.grace);
+        let Spawned { kin, pidfd, stdout, stderr } = spawn::spawn(spec)?;
+        let charge = charge.of(&kin);
+        let custody = Custody::new(kin, pidfd.map(Arc::new));
+        let shared = Arc::new(Shared::new(custody, charge, spec.memory_bytes));
         // From here on whatever fails ends the process again.
         let guard = Guard(Arc::clone(&shared));
-        let fail = |source: io::Error| SpawnError::Failed { program: spec.program.clone(), source };
+        let fail = |source: io::Error| spawn::failure(spec, source);
         let leader = shared.custody.leader().map(Watched::new);
         let driver = Driver {
             guard,
@@ -117,7 +114,7 @@ impl Process {
     /// The pid of the leader, which is the number of the session too.
     #[must_use]
     pub fn pid(&self) -> u32 {
-        self.shared.custody.session().as_raw_nonzero().get().unsigned_abs()
+        self.shared.custody.kin().session.as_raw_nonzero().get().unsigned_abs()
     }
 
     /// Asks for the end of everything in the session: SIGTERM, and after the
@@ -152,8 +149,7 @@ impl Process {
         let facts = self.shared.facts.subscribe();
         async move {
             // The driver tells the end even if it is dropped before it.
-            let unknown = Closed { exit: Exit::Unavailable, terminated: true, drained: false };
-            fact(facts, |facts| facts.closed).await.unwrap_or(unknown)
+            fact(facts, |facts| facts.closed).await.unwrap_or(Closed::UNKNOWN)
         }
     }
 
@@ -164,7 +160,32 @@ impl Process {
     ///
     /// If `/proc` could not be read.
     pub fn live_members(&self) -> io::Result<usize> {
-        Ok(self.shared.custody.members()?.len())
+        self.shared.custody.count_members()
+    }
+
+    /// The same as of a moment at most 200 ms ago, for a status line: cheap however often
+    /// and for however many processes it is asked, since all that ask share one look. Once
+    /// [`exited`](Self::exited) tells the leader's end, the leader is not counted.
+    ///
+    /// # Errors
+    ///
+    /// If `/proc` could not be read.
+    pub fn live_members_lately(&self) -> io::Result<usize> {
+        self.shared.custody.count_members_lately(self.exited().is_some())
+    }
+
+    /// Who was known to live when the runtime last looked. It looks when the leader has
+    /// exited, and from a request for the end on: members that remain then are those that
+    /// have not yielded yet. Costs nothing.
+    #[must_use]
+    pub fn left(&self) -> Left {
+        self.shared.custody.left()
+    }
+
+    /// The strongest signal that was sent so far.
+    #[must_use]
+    pub fn signals(&self) -> Signals {
+        self.shared.custody.sent()
     }
 
     /// What both streams brought since the cursor's last read, as text fit for a model:
@@ -193,6 +214,8 @@ impl Drop for Process {
         if self.shared.request(Want::Kill) {
             // At once, and without the driver: its runtime may not get to it.
             self.shared.custody.kill_now();
+        } else if self.shared.custody.left() != Left::default() {
+            self.shared.custody.kill_until_gone();
         }
     }
 }

@@ -1,19 +1,23 @@
-//! Who lives in a session, and how to signal exactly them.
+//! Who lives, in which session, and how to signal exactly them.
 //!
 //! A session is a number that every process inherits and only `setsid` changes.
 //! There is no call that lists or signals one, so its members are read from
-//! `/proc`. A pid found there may be somebody else's by the time it is used;
+//! `/proc`, and there the *strays* are found as well, which left it: by the mark in
+//! their environment, and by their parents (see [`Census::family`]). A pid found there may be somebody else's by the time it is used;
 //! therefore a descriptor of the process is opened first, then the identity
 //! (session and start time) is read again, and only then is the *descriptor*
 //! signalled: from the opening on it means that process or none.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
+
+use super::marker::{self, Serial};
+use super::signals::Signaller;
 
 /// Large enough for any line of `/proc/<pid>/stat`.
 const STAT_BYTES: usize = 4096;
@@ -31,18 +35,48 @@ pub(crate) struct Member {
     session: i32,
 }
 
-/// Every live process that could be seen, at one moment.
+/// What tells the processes of one task from all others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kin {
+    /// The leader's pid.
+    pub(crate) session: Pid,
+    /// When the leader started; nothing of its started earlier.
+    pub(crate) started: u64,
+    /// What their mark says.
+    pub(crate) serial: Serial,
+}
+
+/// Who was found to belong to a task.
+#[derive(Debug, Default)]
+pub(crate) struct Family {
+    /// Those in its session, eldest first: parents before the children that they would
+    /// otherwise miss.
+    pub(crate) members: Vec<Member>,
+    /// Those who left it, eldest first.
+    pub(crate) strays: Vec<Member>,
+}
+
+/// A live process, with what tells whose it is.
 #[derive(Debug)]
-pub(crate) struct Census(Vec<Member>);
+struct Found {
+    member: Member,
+    parent: i32,
+    marks: Vec<Serial>,
+}
+
+/// Every live process that could be seen, at one moment, eldest first.
+#[derive(Debug)]
+pub(crate) struct Census(Vec<Found>);
 
 impl Census {
-    /// Looks at every process. Costs about 20 µs for each, and blocks as long.
+    /// Looks at every process, and at the environment of those that are not older than
+    /// `marked_since`. Blocks as long.
     ///
     /// # Errors
     ///
     /// If `/proc` could not be read, for lack of descriptors for example: then
     /// nothing is known, and in particular not that a session is empty.
-    pub(crate) fn take() -> io::Result<Self> {
+    pub(crate) fn take(marked_since: Option<u64>) -> io::Result<Self> {
         let mut live = Vec::new();
         let mut seen = BTreeSet::new();
         for _ in 0..LISTINGS {
@@ -55,27 +89,87 @@ impl Census {
             }
             for pid in fresh {
                 seen.insert(pid);
-                live.extend(look_at(pid)?.filter(|found| found.alive).map(|found| found.member));
+                let Some(now) = look_at(pid)?.filter(|now| now.alive) else { continue };
+                let Sighting { member, parent, .. } = now;
+                let marks = match marked_since {
+                    Some(since) if member.started >= since => marker::serials_of(pid)?,
+                    _ => Vec::new(),
+                };
+                live.push(Found { member, parent, marks });
             }
         }
+        live.sort_unstable_by_key(|found| found.member);
         Ok(Self(live))
     }
 
-    /// Those who live in that session, eldest first: parents before the children
-    /// that they would otherwise miss.
+    /// Those who live in that session, eldest first.
     pub(crate) fn members_of(&self, session: Pid) -> Vec<Member> {
         let session = session.as_raw_nonzero().get();
-        let mut members: Vec<_> =
-            self.0.iter().filter(|member| member.session == session).copied().collect();
-        members.sort_unstable();
-        members
+        let members = self.0.iter().map(|found| found.member);
+        members.filter(|member| member.session == session).collect()
+    }
+
+    /// Who belongs to a task: the members of its session, if that number is still its
+    /// own; the strays `known` from earlier looks; who carries its mark, if marks were
+    /// looked at; and the children of all these.
+    pub(crate) fn family(
+        &self,
+        session: Option<Pid>,
+        serial: Serial,
+        known: &BTreeSet<Member>,
+    ) -> Family {
+        let members = session.map_or_else(Vec::new, |session| self.members_of(session));
+        let mut kin: HashMap<i32, Member> =
+            members.iter().map(|member| (member.pid, *member)).collect();
+        let mut strays = Vec::new();
+        // Parents come before children, but where they started in the same tick.
+        let mut grown = true;
+        while grown {
+            grown = false;
+            for Found { member, parent, marks } in &self.0 {
+                let ours = || {
+                    marks.contains(&serial)
+                        || known.iter().any(|stray| stray.is_same_process(*member))
+                        || kin.get(parent).is_some_and(|parent| parent.fathered(*member))
+                };
+                if !kin.contains_key(&member.pid) && ours() {
+                    kin.insert(member.pid, *member);
+                    strays.push(*member);
+                    grown = true;
+                }
+            }
+        }
+        strays.sort_unstable();
+        Family { members, strays }
     }
 }
 
 impl Member {
+    /// A process that need not exist.
+    #[cfg(test)]
+    pub(crate) const fn imagine(pid: i32, session: i32, started: u64) -> Self {
+        Self { started, pid, session }
+    }
+
     /// A descriptor of this very process, or `None` if it is gone.
     pub(crate) fn open(self) -> io::Result<Option<OwnedFd>> {
         Ok(self.open_with_state()?.map(|(pidfd, _)| pidfd))
+    }
+
+    pub(crate) const fn pid(self) -> i32 {
+        self.pid
+    }
+
+    /// Whether they are one process, whatever session it is in.
+    const fn is_same_process(self, other: Self) -> bool {
+        self.pid == other.pid && self.started == other.started
+    }
+
+    /// Whether a process that names it as its parent is its child indeed. A child whose
+    /// parent ends gets another one, so that is certain if the parent lives now.
+    fn fathered(self, child: Self) -> bool {
+        self.started <= child.started
+            && matches!(look_at(self.pid), Ok(Some(now)) if now.alive && now.member.is_same_process(self))
     }
 
     /// Whether it still lives, and in the same session.
@@ -84,16 +178,16 @@ impl Member {
     }
 
     /// Sends it a signal. Says whether it was there and took it.
-    pub(crate) fn signal(self, signal: Signal) -> io::Result<bool> {
+    pub(crate) fn signal(self, signals: &dyn Signaller, signal: Signal) -> io::Result<bool> {
         let Some((pidfd, stopped)) = self.open_with_state()? else { return Ok(false) };
-        match rustix::process::pidfd_send_signal(&pidfd, signal) {
+        match signals.to_process(&pidfd, signal) {
             Ok(()) => {}
             Err(Errno::SRCH) => return Ok(false),
             Err(error) => return Err(error.into()),
         }
         if stopped && signal == Signal::TERM {
             // A stopped process could use its grace only once it runs again.
-            match rustix::process::pidfd_send_signal(&pidfd, Signal::CONT) {
+            match signals.to_process(&pidfd, Signal::CONT) {
                 Ok(()) | Err(Errno::SRCH) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -102,10 +196,10 @@ impl Member {
     }
 
     fn open_with_state(self) -> io::Result<Option<(OwnedFd, bool)>> {
-        let Some(pid) = Pid::from_raw(self.pid) else { return Ok(None) };
         if self.is_untouchable()? {
             return Ok(None);
         }
+        let Some(pid) = Pid::from_raw(self.pid) else { return Ok(None) };
         let pidfd = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
             Ok(pidfd) => pidfd,
             Err(Errno::SRCH) => return Ok(None),
@@ -138,6 +232,11 @@ pub(crate) fn own_session() -> io::Result<i32> {
     Ok(sighting.member.session)
 }
 
+/// When a process started, unless it is gone. One that ended and was not reaped is there.
+pub(crate) fn start_of(pid: Pid) -> io::Result<Option<u64>> {
+    Ok(look_at(pid.as_raw_nonzero().get())?.map(|now| now.member.started))
+}
+
 fn pids() -> io::Result<BTreeSet<i32>> {
     let mut pids = BTreeSet::new();
     for entry in fs::read_dir("/proc")? {
@@ -150,6 +249,7 @@ fn pids() -> io::Result<BTreeSet<i32>> {
 #[derive(Debug, PartialEq, Eq)]
 struct Sighting {
     member: Member,
+    parent: i32,
     alive: bool,
     stopped: bool,
 }
@@ -173,13 +273,15 @@ fn parse(pid: i32, stat: &[u8]) -> Option<Sighting> {
     let fields = std::str::from_utf8(&stat[after_name..]).ok()?;
     let mut fields = fields.split_ascii_whitespace();
     let state = fields.next()?;
-    let session = fields.nth(2)?.parse().ok()?;
+    let parent = fields.next()?.parse().ok()?;
+    let session = fields.nth(1)?.parse().ok()?;
     let threads: u64 = fields.nth(13)?.parse().ok()?;
     let started = fields.nth(1)?.parse().ok()?;
     // A first thread that ended is a zombie while the others go on.
     let zombie = state == "Z" && threads <= 1;
     let alive = !zombie && state != "X" && state != "x";
-    Some(Sighting { member: Member { started, pid, session }, alive, stopped: state == "T" })
+    let member = Member { started, pid, session };
+    Some(Sighting { member, parent, alive, stopped: state == "T" })
 }
 
 #[cfg(test)]
@@ -199,6 +301,7 @@ mod tests {
         for name in ["sh", "a b", "x) Z 1 1 1", "((", ") ("] {
             let found = sighting(name, "S", 1);
             assert_eq!(found.member, Member { started: 777, pid: 42, session: 9 });
+            assert_eq!(found.parent, 7);
             assert!(found.alive);
         }
     }

@@ -5,9 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use longrun_core::output::Stream;
 use tokio::sync::{Notify, watch};
 
-use super::Closed;
+use super::closed::{Closed, Left};
 use super::custody::Custody;
 use super::exit::Exit;
+use super::guardian::Charge;
 use super::pipes::SharedOutput;
 
 /// What somebody wants of the driver; a later one includes those before it.
@@ -38,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) custody: Custody,
     pub(crate) output: SharedOutput,
     pub(crate) facts: watch::Sender<Facts>,
+    /// Until nothing of it is left.
+    charge: Mutex<Option<Charge>>,
     /// Under one lock, so that a request is either accepted before the process
     /// is closed, and then counts, or refused.
     requests: Mutex<Requests>,
@@ -45,10 +48,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(custody: Custody, memory_bytes: usize) -> Self {
+    pub(crate) fn new(custody: Custody, charge: Charge, memory_bytes: usize) -> Self {
         Self {
             custody,
             output: SharedOutput::new(memory_bytes),
+            charge: Mutex::new(Some(charge)),
             facts: watch::Sender::new(Facts::default()),
             requests: Mutex::new(Requests { want: Want::Nothing, closed: false }),
             wake: Notify::new(),
@@ -87,26 +91,44 @@ impl Shared {
         self.facts.send_modify(|facts| facts.exited = Some(exit));
     }
 
-    /// Says that all is over. `exit` is what the reaping brought, for the case
-    /// that the exit itself was not seen before.
-    pub(crate) fn close(&self, exit: Exit, drained: bool) {
+    /// Says that all is over, unless a request has come that goes further than the one
+    /// that was `fulfilled`. The exit is what the reaping brought, for the case that it was not seen
+    /// before.
+    pub(crate) fn close(
+        &self,
+        (exit, reaped): (Exit, bool),
+        drained: bool,
+        fulfilled: Want,
+    ) -> bool {
+        let mut requests = self.requests();
+        if requests.want > fulfilled {
+            return false;
+        }
+        requests.closed = true;
+        let terminated = requests.want > Want::Nothing;
+        let left = self.custody.left();
+        let (empty, signals) = (self.custody.is_empty(), self.custody.sent());
+        if left == Left::default() {
+            // Before the end is told: then nothing of ours is left, the guardian included.
+            self.charge.lock().unwrap_or_else(PoisonError::into_inner).take();
+        }
         for stream in Stream::ALL {
             self.output.ended(stream);
         }
-        let mut requests = self.requests();
-        requests.closed = true;
-        let terminated = requests.want > Want::Nothing;
         self.facts.send_modify(|facts| {
             let exit = *facts.exited.get_or_insert(exit);
-            facts.closed = Some(Closed { exit, terminated, drained });
+            let closed = Closed { exit, terminated, drained, reaped, empty, left, signals };
+            facts.closed = Some(closed);
         });
+        true
     }
 
     /// The driver goes away. Whatever it has not ended ends now, on this thread.
     pub(crate) fn abandon(&self) {
         if !self.requests().closed {
-            let exit = self.custody.kill_and_release();
-            self.close(exit, false);
+            self.custody.kill_until_gone();
+            let released = self.custody.release();
+            self.close(released, false, Want::Kill);
         }
     }
 }

@@ -10,12 +10,14 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::fs::{Access, MemfdFlags};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 
-use super::{before_exec, session};
+use super::session::Kin;
+use super::{before_exec, marker, session};
 
 /// Everything that a process needs to start. Nothing is filled in: the
-/// environment is exactly `env`.
+/// environment is `env` and the variable `LONGRUN_TASK`, which is always ours.
 #[derive(Clone, Debug)]
 pub struct ProcessSpec {
     /// The program, a path or a name to look up in the `PATH` of `env`.
@@ -94,7 +96,17 @@ pub enum SpawnError {
         /// What the system said.
         source: io::Error,
     },
-    /// The system had no room for one more process.
+    /// The system, or a limit of this process, had no room for one more.
+    #[error("program {program:?} could not be started: {}: {source}; {}", short.what(), short.remedy())]
+    Exhausted {
+        /// What was given.
+        program: OsString,
+        /// What there was not enough of.
+        short: Resource,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system gave another reason.
     #[error("program {program:?} could not be started: {source}")]
     Failed {
         /// What was given.
@@ -116,6 +128,45 @@ pub enum SpawnError {
     NoRuntime,
 }
 
+/// Something that a start takes and of which there is an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Resource {
+    /// Open files; a start takes about a dozen for a moment, a running process four.
+    Descriptors,
+    /// Processes and threads.
+    Processes,
+    /// Memory.
+    Memory,
+}
+
+impl Resource {
+    fn of(error: &io::Error) -> Option<Self> {
+        match Errno::from_io_error(error)? {
+            Errno::MFILE | Errno::NFILE => Some(Self::Descriptors),
+            Errno::AGAIN => Some(Self::Processes),
+            Errno::NOMEM => Some(Self::Memory),
+            _ => None,
+        }
+    }
+
+    const fn what(self) -> &'static str {
+        match self {
+            Self::Descriptors => "too many open files",
+            Self::Processes => "too many processes",
+            Self::Memory => "not enough memory",
+        }
+    }
+
+    const fn remedy(self) -> &'static str {
+        match self {
+            Self::Descriptors => "end other tasks, or raise the limit (`ulimit -n`)",
+            Self::Processes => "end other tasks, or raise the limit (`ulimit -u`, `pids.max`)",
+            Self::Memory => "end other tasks, or give it more",
+        }
+    }
+}
+
 fn searched(path: Option<&OsStr>) -> String {
     path.map_or_else(String::new, |path| format!(" in PATH {path:?}"))
 }
@@ -124,7 +175,7 @@ fn searched(path: Option<&OsStr>) -> String {
 /// as long as its number is needed.
 #[derive(Debug)]
 pub(crate) struct Spawned {
-    pub(crate) pid: Pid,
+    pub(crate) kin: Kin,
     /// `None` if it ended and was reaped behind our back before we could look.
     pub(crate) pidfd: Option<OwnedFd>,
     pub(crate) stdout: OwnedFd,
@@ -134,14 +185,19 @@ pub(crate) struct Spawned {
 /// Starts it. When this returns, the program has been executed.
 pub(crate) fn spawn(spec: &ProcessSpec) -> Result<Spawned, SpawnError> {
     check_directory(&spec.cwd)?;
-    session::own_session().map_err(|source| SpawnError::NoProc { source })?;
     let fail = |source| failure(spec, source);
+    session::own_session().map_err(|source| match Resource::of(&source) {
+        Some(_) => fail(source),
+        None => SpawnError::NoProc { source },
+    })?;
+    let serial = marker::next_serial();
     let mut command = Command::new(&spec.program);
     command
         .args(&spec.args)
         .current_dir(&spec.cwd)
         .env_clear()
         .envs(spec.env.iter().map(|(name, value)| (name, value)))
+        .env(marker::NAME, marker::value(serial))
         .stdin(stdin(spec.stdin.as_deref()).map_err(fail)?)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -153,16 +209,24 @@ pub(crate) fn spawn(spec: &ProcessSpec) -> Result<Spawned, SpawnError> {
     let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
         return Err(fail(io::Error::other("no output pipes were made")));
     };
-    let pid = Pid::from_child(&child);
+    let session = Pid::from_child(&child);
+    let (pidfd, started) = identify(session).map_err(|error| {
+        abandon(session);
+        fail(error)
+    })?;
+    let kin = Kin { session, started, serial };
+    Ok(Spawned { kin, pidfd, stdout: stdout.into(), stderr: stderr.into() })
+}
+
+/// What names a child for good. If it ended and was reaped behind our back, it has no
+/// descriptor, and what it left behind may be of any age.
+fn identify(pid: Pid) -> io::Result<(Option<OwnedFd>, u64)> {
     let pidfd = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
-        Ok(pidfd) => Some(pidfd),
-        Err(rustix::io::Errno::SRCH) => None,
-        Err(error) => {
-            abandon(pid);
-            return Err(fail(error.into()));
-        }
+        Ok(pidfd) => pidfd,
+        Err(Errno::SRCH) => return Ok((None, 0)),
+        Err(error) => return Err(error.into()),
     };
-    Ok(Spawned { pid, pidfd, stdout: stdout.into(), stderr: stderr.into() })
+    Ok((Some(pidfd), session::start_of(pid)?.unwrap_or(0)))
 }
 
 /// Ends a child that cannot be watched (no descriptor was left for it). It is
@@ -242,10 +306,12 @@ fn no_program(program: &OsStr, search: Option<&OsStr>) -> SpawnError {
 
 /// Why it did not start. The directory was checked before, so what is missing or
 /// refused is the program.
-fn failure(spec: &ProcessSpec, source: io::Error) -> SpawnError {
+pub(crate) fn failure(spec: &ProcessSpec, source: io::Error) -> SpawnError {
     let program = spec.program.clone();
     let kind = source.kind();
-    if kind == io::ErrorKind::NotFound {
+    if let Some(short) = Resource::of(&source) {
+        SpawnError::Exhausted { program, short, source }
+    } else if kind == io::ErrorKind::NotFound {
         let path = spec.env.iter().rev().find(|(name, _)| name == "PATH");
         no_program(&program, path.map(|(_, value)| value.as_os_str()))
     } else if kind == io::ErrorKind::PermissionDenied {

@@ -7,6 +7,10 @@
 //! to look for. One thing no descriptor tells: that the witness has left for a
 //! session of its own, as a daemon does. So it alone is asked now and then, which
 //! costs the reading of one file.
+//!
+//! Strays, which left the session, are looked for when it is about to be called empty,
+//! to be counted, and from a request on, to be ended with the rest. A request is fulfilled
+//! when they are gone too, or have not yielded to SIGKILL for a while.
 
 use std::collections::HashSet;
 use std::io;
@@ -18,9 +22,10 @@ use rustix::process::Signal;
 use tokio::time::{Sleep, sleep};
 
 use super::census::census;
+use super::custody::LAST_WAIT;
 use super::exit::Exit;
 use super::pidfd::Watched;
-use super::session::Member;
+use super::session::{Family, Member};
 use super::shared::{Shared, Want};
 
 /// How many looks in a row one fact may cause, while each finds members that are
@@ -49,8 +54,8 @@ enum Stage {
     Calm,
     /// SIGTERM was sent; when the sleep ends, SIGKILL follows.
     Terminating(Pin<Box<Sleep>>),
-    /// SIGKILL was sent.
-    Killing,
+    /// SIGKILL was sent. Until the sleep ends it is waited for without a word.
+    Killing(Option<Pin<Box<Sleep>>>),
 }
 
 impl Stage {
@@ -59,7 +64,7 @@ impl Stage {
         match self {
             Self::Calm => Want::Nothing,
             Self::Terminating(_) => Want::Terminate,
-            Self::Killing => Want::Kill,
+            Self::Killing(_) => Want::Kill,
         }
     }
 
@@ -67,7 +72,7 @@ impl Stage {
     fn is_overdue(&self) -> bool {
         match self {
             Self::Terminating(grace) => grace.is_elapsed(),
-            Self::Calm | Self::Killing => false,
+            Self::Calm | Self::Killing(_) => false,
         }
     }
 
@@ -75,8 +80,13 @@ impl Stage {
         match self {
             Self::Calm => None,
             Self::Terminating(_) => Some(Signal::TERM),
-            Self::Killing => Some(Signal::KILL),
+            Self::Killing(_) => Some(Signal::KILL),
         }
+    }
+
+    /// Whether to wait for strays: somebody asked for their end, and they may still obey.
+    const fn awaits_strays(&self) -> bool {
+        matches!(self, Self::Terminating(_) | Self::Killing(Some(_)))
     }
 }
 
@@ -88,6 +98,7 @@ enum Fact {
     WitnessDue,
     Wanted(Want),
     GraceOver,
+    PatienceOver,
     SightReturns,
 }
 
@@ -122,6 +133,8 @@ pub(crate) struct Watch<'a> {
     /// Who got the stage's signal.
     told: HashSet<Member>,
     looks: u32,
+    /// The request after which all has ended.
+    fulfilled: Want,
     /// The last look failed or came to no end, so another has to follow.
     blind: bool,
 }
@@ -138,37 +151,64 @@ impl<'a> Watch<'a> {
             witness: None,
             told: HashSet::new(),
             looks: 0,
+            fulfilled: Want::Nothing,
             blind: false,
         }
     }
 
-    /// Until two looks in a row have found nobody in the session.
-    pub(crate) async fn until_empty(mut self) {
+    /// Until two looks in a row have found nobody in the session, and after a request
+    /// no stray either.
+    pub(crate) async fn until_empty(&mut self) {
         loop {
-            let fact = self.next_fact().await;
-            self.take(fact);
-            let seen = match self.sweep().await {
-                Ok(Sight::Empty) => self.sweep().await,
+            let seen = match self.sweep(false).await {
+                Ok(Sight::Empty) => self.sweep(true).await,
                 other => other,
             };
             match seen {
-                Ok(Sight::Empty) => return,
+                Ok(Sight::Empty) => {
+                    self.fulfilled = self.stage.want();
+                    return;
+                }
                 Ok(Sight::Settled) => self.blind = false,
                 Ok(Sight::Restless) => self.blind = true,
                 Err(error) => {
-                    tracing::warn!(%error, "the processes of a session could not be looked at");
+                    tracing::warn!(%error, "the processes of a task could not be looked at");
                     self.blind = true;
                 }
             }
+            let fact = self.next_fact().await;
+            self.take(fact);
         }
+    }
+
+    /// Until a request that came after the session was found empty has been fulfilled.
+    /// Can be dropped and called again.
+    pub(crate) async fn until_asked_and_empty(&mut self) {
+        if self.stage.want() == self.fulfilled {
+            let want = self.shared.next_want(self.fulfilled).await;
+            self.advance(want);
+        }
+        self.until_empty().await;
+    }
+
+    /// The request after which all has ended.
+    pub(crate) const fn fulfilled(&self) -> Want {
+        self.fulfilled
     }
 
     async fn next_fact(&mut self) -> Fact {
         let handled = self.stage.want();
-        let grace = async {
+        let timer = async {
             match &mut self.stage {
-                Stage::Terminating(grace) => grace.as_mut().await,
-                Stage::Calm | Stage::Killing => std::future::pending().await,
+                Stage::Terminating(grace) => {
+                    grace.as_mut().await;
+                    Fact::GraceOver
+                }
+                Stage::Killing(Some(patience)) => {
+                    patience.as_mut().await;
+                    Fact::PatienceOver
+                }
+                Stage::Calm | Stage::Killing(None) => std::future::pending().await,
             }
         };
         tokio::select! {
@@ -177,7 +217,7 @@ impl<'a> Watch<'a> {
             }
             fact = witness_fact(self.witness.as_ref()) => fact,
             want = self.shared.next_want(handled) => Fact::Wanted(want),
-            () = grace => Fact::GraceOver,
+            fact = timer => fact,
             () = sleep(RETRY), if self.blind => Fact::SightReturns,
         }
     }
@@ -192,6 +232,14 @@ impl<'a> Watch<'a> {
             Fact::WitnessDue => self.question_witness(),
             Fact::Wanted(want) => self.advance(want),
             Fact::GraceOver => self.advance(Want::Kill),
+            Fact::PatienceOver => {
+                let session = self.shared.custody.kin().session.as_raw_nonzero();
+                let left = self.shared.custody.left();
+                tracing::warn!(session, ?left, "processes of a task live in spite of SIGKILL");
+                self.stage = Stage::Killing(None);
+                // It may be a stray, which is not waited for any longer.
+                self.witness = None;
+            }
             Fact::SightReturns => {}
         }
     }
@@ -212,35 +260,43 @@ impl<'a> Watch<'a> {
                 self.stage = Stage::Terminating(Box::pin(sleep(self.grace)));
             }
             (Stage::Calm | Stage::Terminating(_), Want::Kill) => {
-                self.stage = Stage::Killing;
+                self.stage = Stage::Killing(Some(Box::pin(sleep(LAST_WAIT))));
                 self.told.clear();
-                self.shared.custody.kill_leaders_group();
             }
-            (Stage::Terminating(_) | Stage::Killing, Want::Terminate)
-            | (Stage::Killing, Want::Kill)
+            (Stage::Terminating(_) | Stage::Killing(_), Want::Terminate)
+            | (Stage::Killing(_), Want::Kill)
             | (_, Want::Nothing) => {}
         }
     }
 
-    /// Looks at the session, signals who has not been told yet, and finds a
-    /// witness.
-    async fn sweep(&mut self) -> io::Result<Sight> {
-        let calm = self.stage.signal().is_none();
-        if calm && (!self.exited || self.witness.is_some()) {
+    /// Looks at who lives, signals who has not been told yet, and finds a witness. A look
+    /// that is the `last` counts the strays too.
+    async fn sweep(&mut self, last: bool) -> io::Result<Sight> {
+        let signal = self.stage.signal();
+        if signal.is_none() && (!self.exited || self.witness.is_some()) {
             return Ok(Sight::Settled);
         }
         for _ in 0..ROUNDS {
             if self.stage.is_overdue() {
                 break;
             }
-            let members = self.look().await?;
-            let Some(eldest) = members.first() else {
+            let family = match self.look(last || signal.is_some()).await {
+                Ok(family) => family,
+                Err(error) => {
+                    if signal == Some(Signal::KILL) {
+                        self.shared.custody.kill_leaders_group();
+                    }
+                    return Err(error);
+                }
+            };
+            let fresh = match signal {
+                Some(signal) => self.shared.custody.signal(&family, &mut self.told, signal)?,
+                None => 0,
+            };
+            let strays = family.strays.first().filter(|_| self.stage.awaits_strays());
+            let Some(eldest) = family.members.first().or(strays) else {
                 // Without its exit the leader is not over yet; that fact is near.
                 return Ok(if self.exited { Sight::Empty } else { Sight::Settled });
-            };
-            let fresh = match self.stage.signal() {
-                Some(signal) => self.shared.custody.signal(&members, &mut self.told, signal)?,
-                None => 0,
             };
             if fresh == 0 && self.find_witness(*eldest)? {
                 return Ok(Sight::Settled);
@@ -249,13 +305,14 @@ impl<'a> Watch<'a> {
         Ok(Sight::Restless)
     }
 
-    async fn look(&mut self) -> io::Result<Vec<Member>> {
+    async fn look(&mut self, at_marks: bool) -> io::Result<Family> {
         self.looks = self.looks.saturating_add(1);
         if self.looks > UNSPACED_LOOKS {
             sleep(SPACE).await;
         }
-        let census = census().await.map_err(|error| io::Error::new(error.kind(), error))?;
-        Ok(census.members_of(self.shared.custody.session()))
+        let since = at_marks.then_some(self.shared.custody.kin().started);
+        let census = census(since).await.map_err(|error| io::Error::new(error.kind(), error))?;
+        Ok(self.shared.custody.find(&census))
     }
 
     /// Keeps hold of a member whose exit is worth a look. As long as the leader

@@ -1,8 +1,12 @@
 //! Real processes. Every wait is for a fact, bounded generously.
 
 mod ending;
+mod guardian;
+mod limits;
 mod output;
+mod signalling;
 mod starting;
+mod strays;
 mod teardown;
 
 use std::fs;
@@ -70,6 +74,45 @@ fn runs(pid: &str) -> bool {
 /// Whether our child with that pid is unreaped or running.
 fn exists(pid: u32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists()
+}
+
+/// How it ended, whether that was asked for, whether all output was read. It was certain
+/// that its session was empty, and the leader was reaped if it had a status.
+fn summary(closed: Closed) -> (Exit, bool, bool) {
+    assert!(closed.empty && closed.left.members == 0, "{closed:?}");
+    assert_eq!(closed.reaped, closed.exit != Exit::Unavailable, "{closed:?}");
+    (closed.exit, closed.terminated, closed.drained)
+}
+
+/// The session that a process is in now.
+fn session_of(pid: &str) -> String {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let mut fields = stat.rsplit(')').next().unwrap().split_whitespace();
+    fields.nth(3).unwrap_or_default().to_owned()
+}
+
+/// Waits for something that is to be seen from the outside.
+async fn until(seen: impl Fn() -> bool) {
+    soon(async {
+        while !seen() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
+}
+
+/// Our children, running or not.
+fn children() -> Vec<String> {
+    children_of("self")
+}
+
+fn children_of(pid: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for task in fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
+        let text = fs::read_to_string(task.unwrap().path().join("children")).unwrap_or_default();
+        found.extend(text.split_whitespace().map(str::to_owned));
+    }
+    found
 }
 
 const fn signal(signal: rustix::process::Signal) -> Exit {

@@ -1,7 +1,6 @@
 //! What is left when all is over: nothing.
 
 use std::collections::HashSet;
-use std::io::Read;
 
 use tokio::runtime::Builder;
 
@@ -19,20 +18,6 @@ fn open_fds() -> HashSet<PathBuf> {
             target.starts_with("pipe:") || target.contains("pidfd")
         })
         .collect()
-}
-
-/// Our children, running or not.
-fn children() -> Vec<String> {
-    let mut found = Vec::new();
-    for task in fs::read_dir("/proc/self/task").unwrap() {
-        let mut text = String::new();
-        fs::File::open(task.unwrap().path().join("children"))
-            .unwrap()
-            .read_to_string(&mut text)
-            .unwrap();
-        found.extend(text.split_whitespace().map(str::to_owned));
-    }
-    found
 }
 
 // contract: T2

@@ -1,0 +1,214 @@
+//! What becomes of the processes of a host that has died. The host is this binary again.
+
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+
+use tokio::runtime::{Builder, Runtime};
+
+use super::*;
+
+/// In a host: the folder where it says what it has started.
+const HOST: &str = "LONGRUN_TEST_HOST";
+
+/// One that obeys, one that does not, one that cleans up, and one that left the session.
+const SCRIPTS: [&str; 4] = [
+    "echo $$; exec sleep 1000",
+    "trap '' TERM; echo $$; while :; do sleep 0.01; done",
+    "trap 'echo cleaned > $FOLDER/cleaned; exit' TERM; echo $$; while :; do sleep 0.01; done",
+    "(setsid bash -c 'trap \"\" TERM; echo $$; while :; do sleep 0.01; done' 2> /dev/null &)
+     exec sleep 1000",
+];
+
+fn runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
+}
+
+fn is_guardian(pid: &str) -> bool {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&line).contains("longrun-guardian")
+}
+
+fn guardian() -> Option<String> {
+    children().into_iter().find(|pid| is_guardian(pid) && runs(pid))
+}
+
+/// Starts everything, says the pids of it and of the guardian, and runs `end`.
+fn be_host(folder: &Path, end: impl FnOnce(&[Process])) {
+    let runtime = runtime();
+    runtime.block_on(async {
+        let mut pids = Vec::new();
+        let mut processes = Vec::new();
+        for script in SCRIPTS {
+            let mut spec = spec(script);
+            spec.grace = Duration::from_millis(300);
+            spec.env.push(("FOLDER".into(), folder.into()));
+            let process = Process::spawn(&spec).unwrap();
+            pids.extend([line(&process).await, process.pid().to_string()]);
+            processes.push(process);
+        }
+        pids.push(guardian().unwrap());
+        fs::write(folder.join("unready"), pids.join("\n")).unwrap();
+        fs::rename(folder.join("unready"), folder.join("ready")).unwrap();
+        end(&processes);
+    });
+}
+
+/// A host that runs that test, with a pipe that ends it should we die.
+fn start_host(test: &str, folder: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &format!("process::tests::guardian::{test}")])
+        .env(HOST, folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// What the host has started, all of it running.
+async fn ready(folder: &Path) -> Vec<String> {
+    let path = folder.join("ready");
+    until(|| path.exists()).await;
+    fs::read_to_string(path).unwrap().lines().map(ToOwned::to_owned).collect()
+}
+
+fn wait_for_the_end_of_the_test() {
+    let _ = std::io::stdin().read(&mut [0]);
+}
+
+async fn nothing_is_left(folder: &Path, pids: &[String]) {
+    until(|| !pids.iter().any(|pid| runs(pid))).await;
+    // SIGTERM came first.
+    assert!(folder.join("cleaned").exists());
+}
+
+// contract: T3
+#[test]
+fn a_killed_host_leaves_nothing_beyond_the_grace() {
+    if let Some(folder) = std::env::var_os(HOST) {
+        return be_host(Path::new(&folder), |_| wait_for_the_end_of_the_test());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut host = start_host("a_killed_host_leaves_nothing_beyond_the_grace", folder.path());
+    runtime().block_on(async {
+        let pids = ready(folder.path()).await;
+        assert!(pids.iter().all(|pid| runs(pid)), "{pids:?}");
+        host.kill().unwrap();
+        host.wait().unwrap();
+        nothing_is_left(folder.path(), &pids).await;
+    });
+}
+
+// contract: T3
+#[test]
+fn an_aborted_host_leaves_nothing() {
+    if let Some(folder) = std::env::var_os(HOST) {
+        return be_host(Path::new(&folder), |_| std::process::abort());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut host = start_host("an_aborted_host_leaves_nothing", folder.path());
+    runtime().block_on(async {
+        let pids = ready(folder.path()).await;
+        assert!(!host.wait().unwrap().success());
+        nothing_is_left(folder.path(), &pids).await;
+    });
+}
+
+// contract: T3
+#[test]
+fn a_guardian_that_was_killed_is_replaced_and_knows_all() {
+    if let Some(folder) = std::env::var_os(HOST) {
+        return be_host(Path::new(&folder), |_| wait_for_the_end_of_the_test());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let name = "a_guardian_that_was_killed_is_replaced_and_knows_all";
+    let mut host = start_host(name, folder.path());
+    runtime().block_on(async {
+        let mut pids = ready(folder.path()).await;
+        let first = pids.pop().unwrap();
+        assert!(is_guardian(&first));
+        assert!(Command::new("kill").args(["-KILL", &first]).status().unwrap().success());
+        let parent = host.id().to_string();
+        let next = || {
+            let children = children_of(&parent);
+            children.into_iter().find(|pid| *pid != first && is_guardian(pid))
+        };
+        until(|| next().is_some() && !Path::new(&format!("/proc/{first}")).exists()).await;
+        pids.push(next().unwrap());
+        host.kill().unwrap();
+        host.wait().unwrap();
+        nothing_is_left(folder.path(), &pids).await;
+    });
+}
+
+// contract: T3
+#[test]
+fn a_guardian_is_not_ended_by_the_signals_of_a_terminal() {
+    if let Some(folder) = std::env::var_os(HOST) {
+        return be_host(Path::new(&folder), |_| wait_for_the_end_of_the_test());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let name = "a_guardian_is_not_ended_by_the_signals_of_a_terminal";
+    let mut host = start_host(name, folder.path());
+    runtime().block_on(async {
+        let pids = ready(folder.path()).await;
+        let guardian = pids.last().unwrap();
+        for signal in ["-INT", "-TERM", "-HUP", "-QUIT"] {
+            assert!(Command::new("kill").args([signal, guardian]).status().unwrap().success());
+        }
+        assert_eq!(session_of(guardian), *guardian);
+        let environment = fs::read_to_string(format!("/proc/{guardian}/environ")).unwrap();
+        assert_eq!(environment, "");
+        host.kill().unwrap();
+        host.wait().unwrap();
+        nothing_is_left(folder.path(), &pids).await;
+    });
+}
+
+// contract: T2
+#[test]
+fn the_guardian_comes_with_the_first_process_and_goes_with_the_last() {
+    if std::env::var_os(HOST).is_none() {
+        let name = "the_guardian_comes_with_the_first_process_and_goes_with_the_last";
+        return again(&[&format!("{HOST}=/")], &[name]);
+    }
+    runtime().block_on(async {
+        assert_eq!(children(), Vec::<String>::new());
+        let first = start("exec sleep 1000");
+        let seen = guardian().unwrap();
+        let second = start("exit 0");
+        soon(second.done()).await;
+        assert_eq!(guardian().as_ref(), Some(&seen));
+        first.terminate();
+        soon(first.done()).await;
+        // Both handles are still held; all of it has ended.
+        assert_eq!(children(), Vec::<String>::new());
+        // What left its session is guarded on.
+        let third = start("(setsid sleep 1000 > /dev/null 2>&1 &)");
+        assert_eq!(soon(third.done()).await.left.strays, 1);
+        assert!(guardian().is_some());
+        drop(third);
+        until(|| children().is_empty()).await;
+    });
+}
+
+// contract: T3
+#[test]
+fn a_host_can_do_without_the_guardian() {
+    if std::env::var_os(HOST).is_none() {
+        return again(&[&format!("{HOST}=/")], &["a_host_can_do_without_the_guardian"]);
+    }
+    runtime().block_on(async {
+        let process = start("exec sleep 1000");
+        assert!(guardian().is_some());
+        disable_guardian();
+        assert_eq!(guardian(), None);
+        let other = start("exec sleep 1000");
+        assert_eq!(guardian(), None);
+        for process in [process, other] {
+            process.terminate();
+            soon(process.done()).await;
+        }
+        assert_eq!(children(), Vec::<String>::new());
+    });
+}

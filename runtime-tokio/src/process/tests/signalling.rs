@@ -1,0 +1,128 @@
+//! Who is signalled, and who never.
+
+use std::collections::HashSet;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::sync::Mutex;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal};
+
+use super::ending::again_in_a_namespace;
+use super::session::{Family, Member};
+use super::signals::{Kernel, Signaller};
+use super::*;
+
+/// Notes who is signalled, and signals.
+#[derive(Debug, Default)]
+struct Recorder(Mutex<Vec<i32>>);
+
+impl Recorder {
+    fn note(&self, pid: i32) {
+        self.0.lock().unwrap().push(pid);
+    }
+
+    fn signalled(&self) -> Vec<i32> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+impl Signaller for Recorder {
+    fn to_process(&self, pidfd: &OwnedFd, signal: Signal) -> Result<(), Errno> {
+        let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).unwrap();
+        let pid = info.lines().find_map(|line| line.strip_prefix("Pid:")).unwrap();
+        self.note(pid.trim().parse().unwrap());
+        Kernel.to_process(pidfd, signal)
+    }
+
+    fn to_group(&self, group: Pid, signal: Signal) -> Result<(), Errno> {
+        self.note(group.as_raw_nonzero().get());
+        Kernel.to_group(group, signal)
+    }
+}
+
+fn recorded(script: &str) -> (Custody, i32, &'static Recorder) {
+    let Spawned { kin, pidfd, .. } = spawn::spawn(&spec(script)).unwrap();
+    let recorder: &'static Recorder = Box::leak(Box::default());
+    let pid = kin.session.as_raw_nonzero().get();
+    (Custody::with_signaller(kin, pidfd.map(Arc::new), recorder), pid, recorder)
+}
+
+/// Whoever must not be signalled, whatever a look may say of their sessions.
+fn strangers(session: i32) -> Family {
+    let own = std::process::id().cast_signed();
+    let pids = [0, 1, -1, 2, own, session];
+    let members = pids.map(|pid| Member::imagine(pid, session, 0)).to_vec();
+    let strays = [(0, 0), (1, 1), (-1, -1), (own, own), (own, session)];
+    let strays = strays.map(|(pid, session)| Member::imagine(pid, session, 0)).to_vec();
+    Family { members, strays }
+}
+
+// contract: B5
+#[test]
+fn while_the_leader_is_unreaped_its_own_processes_alone_are_signalled() {
+    let (custody, pid, recorder) = recorded("exec sleep 1000");
+    for signal in [Signal::TERM, Signal::CONT] {
+        custody.signal(&strangers(pid), &mut HashSet::new(), signal).unwrap();
+    }
+    assert_eq!(recorder.signalled(), Vec::<i32>::new());
+    custody.kill_until_gone();
+    let signalled = recorder.signalled();
+    assert!(!signalled.is_empty() && signalled.iter().all(|found| *found == pid), "{signalled:?}");
+    custody.release();
+}
+
+// contract: B5
+#[test]
+fn after_the_leader_has_been_reaped_nothing_is_signalled() {
+    let (custody, pid, recorder) = recorded("exit 0");
+    pidfd::wait_until(&custody.leader().unwrap(), Instant::now() + PATIENCE);
+    assert_eq!(custody.release(), (Exit::Code(0), true));
+    custody.kill_leaders_group();
+    custody.kill_now();
+    custody.kill_until_gone();
+    for signal in [Signal::TERM, Signal::KILL] {
+        custody.signal(&strangers(pid), &mut HashSet::new(), signal).unwrap();
+    }
+    assert_eq!(custody.count_members().unwrap(), 0);
+    assert_eq!(recorder.signalled(), Vec::<i32>::new());
+}
+
+// contract: B5
+#[test]
+fn a_stranger_that_got_the_number_of_an_ended_process_lives() {
+    if std::env::var_os("RENUMBERED").is_none() {
+        let name = "a_stranger_that_got_the_number_of_an_ended_process_lives";
+        return again_in_a_namespace(&["--mount-proc", "env", "RENUMBERED=1"], &[name]);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        // A daemon is left, so that the drop has somebody to end.
+        let process = start("(setsid sleep 1000 > /dev/null 2>&1 &); exit 0");
+        soon(process.done()).await;
+        let mut stranger = started_as(process.pid());
+        assert!(!process.terminate());
+        assert_eq!(process.live_members().unwrap(), 0);
+        assert_eq!(process.live_members_lately().unwrap(), 0);
+        drop(process);
+        // It would have been signalled by now, and a SIGKILL leaves nothing to run.
+        assert!(runs(&stranger.id().to_string()));
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
+    });
+}
+
+/// Starts a program, leading a session, with that pid.
+fn started_as(pid: u32) -> std::process::Child {
+    for _ in 0..100 {
+        fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).unwrap();
+        let mut command = std::process::Command::new("setsid");
+        let mut child = command.args(["sleep", "1000"]).arg0("setsid").spawn().unwrap();
+        if child.id() == pid {
+            return child;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    panic!("the number was never given again");
+}
