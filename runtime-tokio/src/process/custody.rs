@@ -20,7 +20,7 @@ use super::closed::{Left, Signals};
 use super::exit::Exit;
 use super::pidfd;
 use super::session::{Census, Family, Kin, Member};
-use super::signals::{Kernel, Signaller};
+use super::signals::Signaller;
 
 /// How many looks one kill at once takes: each finds what was forked since.
 const ROUNDS: u32 = 8;
@@ -54,11 +54,7 @@ struct Held {
 }
 
 impl Custody {
-    pub(crate) fn new(kin: Kin, leader: Option<Arc<OwnedFd>>) -> Self {
-        Self::with_signaller(kin, leader, &Kernel)
-    }
-
-    pub(crate) fn with_signaller(
+    pub(crate) fn new(
         kin: Kin,
         leader: Option<Arc<OwnedFd>>,
         signals: &'static dyn Signaller,

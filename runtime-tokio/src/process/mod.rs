@@ -59,6 +59,7 @@ use self::guardian::Charge;
 use self::pidfd::Watched;
 use self::pipes::Pipe;
 use self::shared::{Facts, Shared, Want};
+use self::signals::{Kernel, Signaller};
 use self::spawn::Spawned;
 
 pub use longrun_core::output::{Cursor, Delta, LogChunk, Section, Stream, StreamText, TextCursor};
@@ -89,11 +90,15 @@ impl Process {
     ///
     /// If the current runtime has no I/O driver, as tokio itself does.
     pub fn spawn(spec: &ProcessSpec) -> Result<Self, SpawnError> {
+        Self::spawn_with(spec, &Kernel)
+    }
+
+    fn spawn_with(spec: &ProcessSpec, signals: &'static dyn Signaller) -> Result<Self, SpawnError> {
         let runtime = Handle::try_current().map_err(|_| SpawnError::NoRuntime)?;
         let charge = Charge::take(&runtime, spec.grace);
         let Spawned { kin, pidfd, stdout, stderr } = spawn::spawn(spec)?;
         let charge = charge.of(&kin);
-        let custody = Custody::new(kin, pidfd.map(Arc::new));
+        let custody = Custody::new(kin, pidfd.map(Arc::new), signals);
         let shared = Arc::new(Shared::new(custody, charge, spec.memory_bytes));
         // From here on whatever fails ends the process again.
         let guard = Guard(Arc::clone(&shared));

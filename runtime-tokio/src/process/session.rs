@@ -102,6 +102,12 @@ impl Census {
         Ok(Self(live))
     }
 
+    /// How many were seen.
+    #[cfg(test)]
+    pub(crate) const fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Those who live in that session, eldest first.
     pub(crate) fn members_of(&self, session: Pid) -> Vec<Member> {
         let session = session.as_raw_nonzero().get();

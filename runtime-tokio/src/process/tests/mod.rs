@@ -1,5 +1,6 @@
 //! Real processes. Every wait is for a fact, bounded generously.
 
+mod costs;
 mod ending;
 mod guardian;
 mod limits;
@@ -134,9 +135,11 @@ fn again_in(command: &[&str], tests: &[&str]) {
         .args(&command[1..])
         .arg(std::env::current_exe().unwrap())
         .args(tests)
+        .arg("--nocapture")
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&run.stdout);
     let passed = format!("{} passed", tests.len());
     assert!(run.status.success() && text.contains(&passed), "{text}");
+    print!("{text}");
 }

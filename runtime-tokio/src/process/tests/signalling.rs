@@ -4,13 +4,13 @@ use std::collections::HashSet;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
 use super::ending::again_in_a_namespace;
 use super::session::{Family, Member};
-use super::signals::{Kernel, Signaller};
 use super::*;
 
 /// Notes who is signalled, and signals.
@@ -29,9 +29,7 @@ impl Recorder {
 
 impl Signaller for Recorder {
     fn to_process(&self, pidfd: &OwnedFd, signal: Signal) -> Result<(), Errno> {
-        let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).unwrap();
-        let pid = info.lines().find_map(|line| line.strip_prefix("Pid:")).unwrap();
-        self.note(pid.trim().parse().unwrap());
+        self.note(pid_of(pidfd));
         Kernel.to_process(pidfd, signal)
     }
 
@@ -41,11 +39,82 @@ impl Signaller for Recorder {
     }
 }
 
+fn pid_of(pidfd: &OwnedFd) -> i32 {
+    let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).unwrap();
+    let pid = info.lines().find_map(|line| line.strip_prefix("Pid:")).unwrap();
+    pid.trim().parse().unwrap()
+}
+
+/// Signals all but one process, which stands for one that hangs in the kernel.
+#[derive(Debug, Default)]
+struct Sparing(AtomicI32);
+
+impl Sparing {
+    fn spares(&self, pid: i32) -> bool {
+        self.0.load(Ordering::SeqCst) == pid
+    }
+}
+
+impl Signaller for Sparing {
+    fn to_process(&self, pidfd: &OwnedFd, signal: Signal) -> Result<(), Errno> {
+        if self.spares(pid_of(pidfd)) { Ok(()) } else { Kernel.to_process(pidfd, signal) }
+    }
+
+    fn to_group(&self, group: Pid, signal: Signal) -> Result<(), Errno> {
+        if self.spares(group.as_raw_nonzero().get()) {
+            Ok(())
+        } else {
+            Kernel.to_group(group, signal)
+        }
+    }
+}
+
+fn kill(pid: &str) {
+    let killed = std::process::Command::new("kill").args(["-KILL", pid]).status().unwrap();
+    assert!(killed.success());
+}
+
+// contract: B5
+#[tokio::test]
+async fn what_does_not_yield_to_sigkill_is_told_and_keeps_its_task_open() {
+    let sparing: &'static Sparing = Box::leak(Box::default());
+    let mut spec = spec("exec sleep 1000");
+    spec.grace = Duration::ZERO;
+    let process = Process::spawn_with(&spec, sparing).unwrap();
+    sparing.0.store(process.pid().cast_signed(), Ordering::SeqCst);
+    process.terminate();
+    until(|| process.signals() == Signals::Kill && process.left().members == 1).await;
+    assert_eq!((process.exited(), process.closed()), (None, None));
+    kill(&process.pid().to_string());
+    assert_eq!(summary(soon(process.done()).await), (KILLED, true, true));
+}
+
+// contract: B5
+// contract: B6
+#[tokio::test]
+async fn a_stray_that_does_not_yield_is_given_up_and_counted() {
+    let sparing: &'static Sparing = Box::leak(Box::default());
+    let mut spec = spec("(setsid sleep 1000 > /dev/null 2>&1 & echo $!); exec sleep 1000");
+    spec.grace = Duration::from_millis(10);
+    let process = Process::spawn_with(&spec, sparing).unwrap();
+    let (pid, leader) = (line(&process).await, process.pid().to_string());
+    until(|| runs(&pid) && session_of(&pid) != leader).await;
+    sparing.0.store(pid.parse().unwrap(), Ordering::SeqCst);
+    process.terminate();
+    let closed = soon(process.done()).await;
+    assert_eq!(summary(closed), (TERMINATED, true, true));
+    assert_eq!(closed.left, Left { members: 0, strays: 1 });
+    assert!(runs(&pid));
+    sparing.0.store(0, Ordering::SeqCst);
+    drop(process);
+    assert!(!runs(&pid));
+}
+
 fn recorded(script: &str) -> (Custody, i32, &'static Recorder) {
     let Spawned { kin, pidfd, .. } = spawn::spawn(&spec(script)).unwrap();
     let recorder: &'static Recorder = Box::leak(Box::default());
     let pid = kin.session.as_raw_nonzero().get();
-    (Custody::with_signaller(kin, pidfd.map(Arc::new), recorder), pid, recorder)
+    (Custody::new(kin, pidfd.map(Arc::new), recorder), pid, recorder)
 }
 
 /// Whoever must not be signalled, whatever a look may say of their sessions.
