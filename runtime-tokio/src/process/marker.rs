@@ -21,6 +21,9 @@ pub(crate) const NAME: &str = "LONGRUN_TASK";
 static NONCE: OnceLock<String> = OnceLock::new();
 static SERIALS: AtomicU64 = AtomicU64::new(1);
 
+/// Most environments are smaller, and then one call reads them.
+const COMMON_BYTES: usize = 16 * 1024;
+
 /// The number of a process that this host started. Never used twice.
 pub(crate) type Serial = u64;
 
@@ -52,15 +55,29 @@ pub(crate) fn value(serial: Serial) -> OsString {
 ///
 /// If it could not be known, for lack of descriptors for example.
 pub(crate) fn serials_of(pid: i32) -> io::Result<Vec<Serial>> {
-    let mut environment = Vec::new();
-    let read = File::open(format!("/proc/{pid}/environ"))
-        .and_then(|mut file| file.read_to_end(&mut environment));
-    match read {
-        Ok(_) => Ok(parse(&environment, nonce())),
+    match environment_of(pid) {
+        Ok(environment) => Ok(parse(&environment, nonce())),
         Err(error) => match Errno::from_io_error(&error) {
             Some(Errno::NOENT | Errno::SRCH | Errno::ACCESS | Errno::PERM) => Ok(Vec::new()),
             _ => Err(error),
         },
+    }
+}
+
+fn environment_of(pid: i32) -> io::Result<Vec<u8>> {
+    let mut file = File::open(format!("/proc/{pid}/environ"))?;
+    let mut environment = vec![0; COMMON_BYTES];
+    let mut length = 0;
+    loop {
+        let read = file.read(&mut environment[length..])?;
+        length += read;
+        if read == 0 {
+            environment.truncate(length);
+            return Ok(environment);
+        }
+        if length == environment.len() {
+            environment.resize(2 * length, 0);
+        }
     }
 }
 
