@@ -6,6 +6,7 @@ use std::{
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
+    sync::Arc,
 };
 
 use longrun_core::{NoticePreference, Outcome, OutputMode};
@@ -18,6 +19,7 @@ use crate::{
 
 type Cancel = Box<dyn Fn(Option<&str>) -> Result<(), BoxError> + Send + Sync>;
 type Reader = Box<dyn FnMut() -> Result<String, BoxError> + Send>;
+type LiveDetail = Box<dyn Fn() -> Option<String> + Send + Sync>;
 pub(crate) type Done = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
 /// What a task is, before it is one.
@@ -76,12 +78,14 @@ pub struct Hooks {
     pub(crate) done: Done,
     cancel: Cancel,
     reader: Option<Reader>,
+    live_detail: Option<LiveDetail>,
 }
 
 impl Hooks {
     /// A final-output task: reads return what the outcome carries, once it is there.
     pub fn new(done: impl Future<Output = Outcome> + Send + 'static) -> Self {
-        Self { done: Box::pin(done), cancel: Box::new(|_| Ok(())), reader: None }
+        let cancel: Cancel = Box::new(|_| Ok(()));
+        Self { done: Box::pin(done), cancel, reader: None, live_detail: None }
     }
 
     /// How to ask it to stop. The call must return at once, may come any number of
@@ -102,6 +106,29 @@ impl Hooks {
         Self { reader: Some(Box::new(reader)), ..self }
     }
 
+    /// What there is to say of the task while it lives: it stands in each snapshot until
+    /// the task has ended, when the outcome's own detail takes its place.
+    ///
+    /// It is asked whenever somebody looks, from any thread, perhaps by several at once,
+    /// and everybody who looks waits for it: it should answer at once. In a read it is
+    /// asked after the output was taken. It must not look at its own task. One that
+    /// panics has nothing to say.
+    ///
+    /// ```
+    /// use longrun_shared::{Hooks, Outcome};
+    ///
+    /// let hooks = Hooks::new(std::future::pending::<Outcome>())
+    ///     .live_detail(|| Some("3 of 7 files done".to_owned()));
+    /// # drop(hooks);
+    /// ```
+    #[must_use]
+    pub fn live_detail(
+        self,
+        live_detail: impl Fn() -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        Self { live_detail: Some(Box::new(live_detail)), ..self }
+    }
+
     pub(crate) fn output_mode(&self) -> OutputMode {
         if self.reader.is_some() { OutputMode::Stream } else { OutputMode::Final }
     }
@@ -109,7 +136,8 @@ impl Hooks {
     /// Parts the future from what is called.
     pub(crate) fn split(self) -> (Done, Handle) {
         let gate = Gate { reading: Mutex::new(None), free: Condvar::new() };
-        (self.done, Handle { cancel: self.cancel, reader: Mutex::new(self.reader), gate })
+        let Self { done, cancel, reader, live_detail } = self;
+        (done, Handle { cancel, reader: Mutex::new(reader), live_detail, gate })
     }
 }
 
@@ -123,6 +151,7 @@ impl fmt::Debug for Hooks {
 pub(crate) struct Handle {
     cancel: Cancel,
     reader: Mutex<Option<Reader>>,
+    live_detail: Option<LiveDetail>,
     pub(crate) gate: Gate,
 }
 
@@ -138,6 +167,27 @@ impl Handle {
         catch_unwind(AssertUnwindSafe(reader))
             .unwrap_or_else(|panic| Err(panics::message(&*panic).into()))
     }
+}
+
+impl Handle {
+    /// What the producer has to say of the task while it lives, in at most that many
+    /// bytes.
+    pub(crate) fn live_detail(&self, max_bytes: usize) -> Option<Arc<str>> {
+        let live_detail = self.live_detail.as_ref()?;
+        // The panic has been printed; a snapshot without a detail is still a true one.
+        let detail = catch_unwind(AssertUnwindSafe(live_detail)).ok().flatten()?;
+        (!detail.is_empty()).then(|| cut(detail, max_bytes).into())
+    }
+}
+
+/// Cut off and marked, as the core does with the detail of an outcome.
+fn cut(mut text: String, max_bytes: usize) -> String {
+    const MARK: char = '…';
+    if text.len() > max_bytes {
+        text.truncate(text.floor_char_boundary(max_bytes.saturating_sub(MARK.len_utf8())));
+        text.push(MARK);
+    }
+    text
 }
 
 /// Lets one reader in at a time.

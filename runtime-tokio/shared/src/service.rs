@@ -83,8 +83,8 @@ impl fmt::Debug for WeakTaskService {
 pub struct Read {
     /// What came since the previous read, or the final output.
     pub text: String,
-    /// The task as it was before the read. If it says that the task has ended, no byte
-    /// is left.
+    /// The task as it was before the read, with what its producer said of it after. If it
+    /// says that the task has ended, no byte is left.
     pub task: TaskSnapshot,
 }
 
@@ -228,11 +228,16 @@ impl TaskService {
     ///
     /// [`AccessError`] if there is no such task, or it is another session's.
     pub fn get(&self, id: &TaskId, caller: &Caller) -> Result<TaskSnapshot, AccessError> {
-        let state = lock(&self.inner.state);
-        match &state.broken {
-            Some(broken) => Err(broken.clone().into()),
-            None => Ok(state.registry.get(id, caller.as_ref())?),
-        }
+        let (task, handle) = {
+            let state = lock(&self.inner.state);
+            if let Some(broken) = &state.broken {
+                return Err(broken.clone().into());
+            }
+            let task = state.registry.get(id, caller.as_ref())?;
+            let handle = state.handle_of(&task);
+            (task, handle)
+        };
+        Ok(self.inner.with_live_detail(task, handle.as_deref()))
     }
 
     /// The caller's tasks and the unowned ones, in the order of registration. Consumes
@@ -284,7 +289,9 @@ impl TaskService {
         let ended = Event::ReadEnded { read, delivered: drained.is_ok() };
         // Only a service that has broken meanwhile does not take it.
         let _ = self.inner.transact(ended, |_, reply| reply, outside);
-        Ok(Read { text: drained.map_err(ReadError::Reader)?, task: snapshot })
+        let text = drained.map_err(ReadError::Reader)?;
+        // Asked last, so that it knows of all that was read.
+        Ok(Read { text, task: self.inner.with_live_detail(snapshot, handle) })
     }
 
     /// Keeps hold of a task's output, also when its record goes with its owner.
@@ -331,7 +338,7 @@ impl TaskService {
             Ok(Err(begun)) => begun,
             Err(error) => return Err(kill_error(error)),
         };
-        let cancelled = handle.map_or(Ok(()), |handle| handle.cancel(reason));
+        let cancelled = handle.as_ref().map_or(Ok(()), |handle| handle.cancel(reason));
         let event = Event::KillAnswered { kill, accepted: cancelled.is_ok() };
         let answer = self.inner.send(event).map_err(kill_error)?;
         cancelled.map_err(KillError::Cancel)?;
@@ -340,7 +347,9 @@ impl TaskService {
             self.inner.report(&report);
         }
         match answer {
-            Reply::KillRequested(snapshot) => Ok(Killed::Requested(snapshot)),
+            Reply::KillRequested(task) => {
+                Ok(Killed::Requested(self.inner.with_live_detail(task, handle.as_deref())))
+            }
             Reply::AlreadyFinished(snapshot) => Ok(Killed::AlreadyFinished(snapshot)),
             other => unreachable!("not an answer to a kill: {other:?}"),
         }
@@ -397,8 +406,16 @@ impl TaskService {
 
 impl Inner {
     pub(crate) fn list(&self, caller: Option<&SessionId>) -> Vec<TaskSnapshot> {
-        let state = lock(&self.state);
-        if state.broken.is_some() { Vec::new() } else { state.registry.list(caller) }
+        let tasks: Vec<_> = {
+            let state = lock(&self.state);
+            if state.broken.is_some() {
+                return Vec::new();
+            }
+            let tasks = state.registry.list(caller).into_iter();
+            tasks.map(|task| (state.handle_of(&task), task)).collect()
+        };
+        let tasks = tasks.into_iter();
+        tasks.map(|(handle, task)| self.with_live_detail(task, handle.as_deref())).collect()
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use longrun_core::{
     Command, Event, Instant, ListenerKey, Now, ObserverKey, OwnerKey, Refusal, Registry, Reply,
-    TaskId, TaskKey, WaiterKey,
+    TaskId, TaskKey, TaskSnapshot, WaiterKey,
 };
 
 use crate::{
@@ -38,6 +38,7 @@ pub(crate) struct Inner {
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) state: Mutex<State>,
     pub(crate) shut_down: Arc<Completion<Ended>>,
+    max_detail_bytes: usize,
 }
 
 pub(crate) struct State {
@@ -101,6 +102,7 @@ pub(crate) enum SendError {
 
 impl Inner {
     pub(crate) fn new(registry: Registry, runtime: Arc<dyn Runtime>, taps: Vec<Tap>) -> Arc<Self> {
+        let max_detail_bytes = registry.config().max_detail_bytes;
         let state = State {
             registry,
             broken: None,
@@ -116,7 +118,8 @@ impl Inner {
             #[cfg(test)]
             has_a_bug: false,
         };
-        Arc::new(Self { runtime, state: Mutex::new(state), shut_down: Completion::new() })
+        let (state, shut_down) = (Mutex::new(state), Completion::new());
+        Arc::new(Self { runtime, state, shut_down, max_detail_bytes })
     }
 
     /// Sends an event to the core. `file` runs under the same lock, before anything
@@ -191,6 +194,19 @@ impl Inner {
         self.dispatch();
     }
 
+    /// A snapshot as it leaves the service: of a live task, with what its producer has to
+    /// say. Not under the lock, since the producer is asked.
+    pub(crate) fn with_live_detail(
+        &self,
+        mut task: TaskSnapshot,
+        handle: Option<&Handle>,
+    ) -> TaskSnapshot {
+        if !task.status.is_terminal() {
+            task.detail = handle.and_then(|handle| handle.live_detail(self.max_detail_bytes));
+        }
+        task
+    }
+
     /// Tells the runtime something that a person should know.
     pub(crate) fn report(&self, report: &Report) {
         contained(|| self.runtime.report(report));
@@ -209,6 +225,15 @@ fn caught<T>(call: impl FnOnce() -> T) -> Result<T, String> {
 }
 
 impl State {
+    /// The handle of a live task.
+    pub(crate) fn handle_of(&self, task: &TaskSnapshot) -> Option<Arc<Handle>> {
+        if task.status.is_terminal() {
+            return None;
+        }
+        let key = self.registry.key_of(&task.id, task.owner_session.as_ref()).ok()?;
+        self.handles.get(&key).cloned()
+    }
+
     fn handle(
         &mut self,
         runtime: &dyn Runtime,

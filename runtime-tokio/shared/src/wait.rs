@@ -100,15 +100,23 @@ impl Wait {
 
     /// Sends the event that ends the wait, and forgets its entry with it.
     fn end(&self, waiter: WaiterKey, event: Event) -> Result<Option<Waited>, Broken> {
-        let ended = self.inner.send_and(event, |state, reply| (state.waits.remove(&waiter), reply));
+        let ended = self.inner.send_and(event, |state, reply| {
+            let entry = state.waits.remove(&waiter);
+            let over = match reply {
+                Reply::WaitOver { snapshot, timed_out } => {
+                    Some((state.handle_of(&snapshot), snapshot, timed_out))
+                }
+                _ => None,
+            };
+            (entry, over)
+        });
         match ended {
-            Ok((_entry, Reply::WaitOver { snapshot, timed_out: true })) => {
-                Ok(Some(Waited::TimedOut(snapshot)))
+            Ok((_entry, Some((handle, task, true)))) => {
+                let task = self.inner.with_live_detail(task, handle.as_deref());
+                Ok(Some(Waited::TimedOut(task)))
             }
-            Ok((_entry, Reply::WaitOver { snapshot, timed_out: false })) => {
-                Ok(Some(Waited::Ended(snapshot)))
-            }
-            Ok(_) => Ok(None),
+            Ok((_entry, Some((_, task, false)))) => Ok(Some(Waited::Ended(task))),
+            Ok((_entry, None)) => Ok(None),
             Err(SendError::Refused(refusal)) => unreachable!("the end of a wait: {refusal}"),
             Err(SendError::Broken(broken)) => Err(broken),
         }

@@ -9,6 +9,7 @@ mod callbacks;
 mod dispose;
 mod kill;
 mod limits;
+mod live;
 mod notices;
 mod order;
 mod read;
