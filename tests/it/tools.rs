@@ -1,10 +1,12 @@
 //! The tools, called as a harness in the same process does.
 
+use std::time::Duration;
+
 use longrun_tokio::{
     Builder, NoticePolicy, OwnerScope, TaskService,
     bash::{BashConfig, BashExecutor},
     core::controls::ControlsConfig,
-    tools::{Bash, BashOptions, Call, Controls},
+    tools::{Bash, BashOptions, Call, Controls, OnTimeout},
 };
 use serde_json::{Value, json};
 
@@ -25,7 +27,12 @@ impl Harness {
     }
 
     fn bash(&self, options: BashOptions) -> Bash {
-        let executor = BashExecutor::new(BashConfig::new(self.folder.path())).unwrap();
+        let config = BashConfig {
+            drain: Duration::from_millis(50),
+            grace: Duration::from_millis(500),
+            ..BashConfig::new(self.folder.path())
+        };
+        let executor = BashExecutor::new(config).unwrap();
         Bash::new(self.service.clone(), executor, options)
     }
 }
@@ -111,4 +118,94 @@ async fn every_text_about_a_capped_command_is_within_its_cap() {
         }
         assert_eq!(output.value["text"].as_str().unwrap().lines().count(), 201, "never cut");
     }
+}
+
+// contract: B6, B10, P2
+#[tokio::test]
+async fn where_the_background_is_off_leftovers_are_ended_and_nothing_is_moved() {
+    let harness = Harness::new();
+    let options = BashOptions {
+        enable_run_in_background: false,
+        on_timeout: OnTimeout::Background,
+        ..BashOptions::default()
+    };
+    let bash = harness.bash(options);
+    assert!(bash.description().description.contains("exceeds its timeout is ended"));
+    let call = Call::of(&harness.agent, json!({"command": "sleep 600 & sleep 600 &"}));
+    call.background.ask();
+    let reply = bash.call(&call).await;
+    let expected = "(no output)\n[2 processes outlived the shell and were ended]\n\
+                    [not moved to the background: commands run in the foreground here]";
+    assert_eq!((reply.text.as_str(), reply.is_error), (expected, false));
+    let call = Call::of(&harness.agent, json!({"command": "sleep 600", "timeout_ms": 20}));
+    let reply = bash.call(&call).await;
+    assert_eq!(reply.value["timedOut"], true, "{reply:?}");
+    assert!(reply.text.contains("[not moved to the background: "), "{reply:?}");
+    assert!(harness.agent.list().is_empty());
+}
+
+// contract: B6, B10
+#[tokio::test]
+async fn the_rules_are_told_in_the_description() {
+    let harness = Harness::new();
+    let text = |on_timeout| {
+        let options = BashOptions { on_timeout, ..BashOptions::default() };
+        harness.bash(options).description().description
+    };
+    let kill = text(OnTimeout::Kill);
+    assert!(kill.contains("exceeds its timeout is ended"), "{kill}");
+    let left = "still runs 50 ms after the shell has exited goes on as a background task";
+    assert!(kill.contains(left), "{kill}");
+    assert!(text(OnTimeout::Background).contains("its timeout goes on as a background task"));
+}
+
+// contract: B3, B10, S7, R1
+#[tokio::test]
+async fn whatever_comes_first_decides_and_each_byte_comes_once() {
+    let harness = Harness::new();
+    let (mut moved, mut stayed) = (0, 0);
+    for round in 0_u64..48 {
+        let on_timeout = [OnTimeout::Kill, OnTimeout::Background][usize::from(round % 2 == 0)];
+        let bash = harness.bash(BashOptions { on_timeout, ..BashOptions::default() });
+        // Every mix of early and late, within the time that the command takes.
+        let [abort, ask, timeout] = [round % 3, round / 3 % 4, round / 12].map(|n| 4 + n * 12);
+        let args = json!({"command": "echo one; sleep 0.02; echo two", "timeout_ms": timeout});
+        let call = Call::of(&harness.agent, args);
+        let wishes = async {
+            tokio::join!(
+                async {
+                    tokio::time::sleep(Duration::from_millis(abort)).await;
+                    call.abort.cancel();
+                },
+                async {
+                    tokio::time::sleep(Duration::from_millis(ask)).await;
+                    call.background.ask();
+                },
+            )
+        };
+        let (reply, _) = tokio::join!(bash.call(&call), wishes);
+        let value = &reply.value;
+        if value["kind"] == "background" {
+            moved += 1;
+            let args = json!({"task_id": value["taskId"], "wait": true});
+            let read = harness.controls.task_output(&Call::of(&harness.agent, args)).await;
+            assert!(read.text.ends_with("[status: completed, exit code: 0]"), "{read:?}");
+            let before = reply.text.rsplit_once('\n').unwrap().0.replace("(no output yet)", "");
+            let all = format!("{before}\n{}", read.value["text"].as_str().unwrap());
+            assert_eq!(all.split_whitespace().collect::<Vec<_>>(), ["one", "two"], "{reply:?}");
+        } else {
+            stayed += 1;
+            let by_itself = value["exitCode"] == 0 && value["stdout"]["text"] == "one\ntwo\n";
+            match [&value["timedOut"], &value["aborted"]].map(|end| end == true) {
+                [false, false] => assert!(by_itself && !reply.is_error, "{reply:?}"),
+                [true, false] => assert_eq!(on_timeout, OnTimeout::Kill, "{reply:?}"),
+                [false, true] => assert!(reply.is_error, "{reply:?}"),
+                [true, true] => panic!("two causes: {reply:?}"),
+            }
+            let tasks = harness.agent.list();
+            let live = tasks.iter().filter(|task| !task.status.is_terminal());
+            assert_eq!((live.count(), value.get("taskId")), (0, None), "{reply:?}");
+        }
+    }
+    assert!(moved > 0 && stayed > 0, "both were seen: {moved} moved, {stayed} did not");
 }

@@ -2,6 +2,7 @@
 
 use longrun_core::Outcome;
 
+use super::count;
 use crate::process::{Closed, Exit};
 
 /// How a background command ended.
@@ -14,29 +15,54 @@ pub struct BashExit {
     /// Whether the output was read to its end. If not, a process that left the session
     /// still holds it open.
     pub drained: bool,
+    /// Whether not a byte of output came.
+    pub silent: bool,
+    /// How many processes are known to have left the session and to be alive still.
+    pub left_session: usize,
 }
 
 impl From<Closed> for BashExit {
     fn from(closed: Closed) -> Self {
-        Self { exit: closed.exit, killed: closed.terminated, drained: closed.drained }
+        Self {
+            exit: closed.exit,
+            killed: closed.terminated,
+            drained: closed.drained,
+            silent: closed.silent,
+            left_session: closed.left.strays,
+        }
     }
 }
 
 impl BashExit {
     /// The outcome of its task: `completed` if the shell exited by itself,
     /// `killed` if a signal ended it or somebody asked for its end, `failed` if
-    /// its exit status is lost. The detail always says how the shell ended.
+    /// its exit status is lost. The detail always says how the shell ended, and
+    /// then what else a reader must know: that there was no output, and what is
+    /// known to live on.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
-        let detail = match self.drained {
-            true => self.exit.to_string(),
-            false => format!("{}, output still held open by a process that left", self.exit),
-        };
+        let detail = self.detail();
         match (self.exit, self.killed) {
             (Exit::Code(_), false) => Outcome::completed().with_detail(&detail),
             (Exit::Code(_), true) | (Exit::Signal(_), _) => Outcome::killed().with_detail(&detail),
             (Exit::Unavailable, _) => Outcome::failed(&detail),
         }
+    }
+
+    fn detail(&self) -> String {
+        let mut detail = self.exit.to_string();
+        if self.silent {
+            detail.push_str(", no output");
+        }
+        match (self.left_session, self.drained) {
+            (0, true) => {}
+            (0, false) => detail.push_str(", output still held open by a process that left"),
+            (left, _) => {
+                let runs = if left == 1 { "runs" } else { "run" };
+                detail.push_str(&format!(", {} left the session and still {runs}", count(left)));
+            }
+        }
+        detail
     }
 }
 
@@ -47,7 +73,11 @@ mod tests {
     use super::*;
     use crate::process::SignalNumber;
 
-    // contract: B4
+    fn exit(exit: Exit, killed: bool) -> BashExit {
+        BashExit { exit, killed, drained: true, silent: false, left_session: 0 }
+    }
+
+    // contract: B4, L2
     #[test]
     fn every_exit_has_its_outcome() {
         let cases = [
@@ -59,12 +89,27 @@ mod tests {
             (Exit::Unavailable, false, End::Failed, "exit status unavailable"),
             (Exit::Unavailable, true, End::Failed, "exit status unavailable"),
         ];
-        for (exit, killed, end, detail) in cases {
-            let outcome = BashExit { exit, killed, drained: true }.outcome();
+        for (how, killed, end, detail) in cases {
+            let outcome = exit(how, killed).outcome();
             assert_eq!((outcome.end, outcome.detail.as_deref()), (end, Some(detail)));
             assert_eq!(outcome.output, None);
+            let silent = BashExit { silent: true, ..exit(how, killed) }.outcome();
+            assert_eq!(silent.detail, Some(format!("{detail}, no output").into()));
         }
-        let cut = BashExit { exit: Exit::Code(0), killed: false, drained: false }.outcome();
-        assert!(cut.detail.unwrap().contains("held open"), "what may be missing is said");
+    }
+
+    // contract: B6, L10
+    #[test]
+    fn what_is_known_to_live_on_is_said() {
+        let silent = BashExit { silent: true, ..exit(Exit::Code(0), false) };
+        let cases = [
+            (0, false, "exit code: 0, no output, output still held open by a process that left"),
+            (1, true, "exit code: 0, no output, 1 process left the session and still runs"),
+            (2, false, "exit code: 0, no output, 2 processes left the session and still run"),
+        ];
+        for (left_session, drained, detail) in cases {
+            let outcome = BashExit { left_session, drained, ..silent }.outcome();
+            assert_eq!(outcome.detail.as_deref(), Some(detail));
+        }
     }
 }

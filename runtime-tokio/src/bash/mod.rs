@@ -10,6 +10,7 @@ mod config;
 mod env;
 mod exit;
 mod foreground;
+mod live;
 mod request;
 mod task;
 #[cfg(test)]
@@ -17,13 +18,19 @@ mod tests;
 
 use std::future::Future;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+use tokio::time::Instant;
 
 use crate::process::{Cursor, Delta, Exit, LogChunk, Process, Stream};
 
 pub use self::config::{BashConfig, ConfigError};
 pub use self::exit::BashExit;
 pub use self::foreground::{Cause, ForegroundResult};
+#[cfg(feature = "tools")]
+pub(crate) use self::foreground::{Foreground, Turn};
+use self::live::Live;
 pub use self::request::{BashError, BashRequest, BashSpec};
 
 /// Runs bash commands with one configuration.
@@ -67,10 +74,7 @@ impl BashExecutor {
     ///
     /// [`BashError::Spawn`] if it could not be started.
     pub fn start(&self, spec: BashSpec) -> Result<BashProcess, BashError> {
-        let process = Process::spawn(&spec.process)?;
-        // As much of a line as of the whole stream: no other bound is needed.
-        let cursor = Mutex::new(Cursor::new(spec.process.memory_bytes));
-        Ok(BashProcess { process, cursor })
+        BashProcess::start(&spec)
     }
 
     /// Runs a command until it ends, its time is over or `abort` is ready; the
@@ -98,9 +102,20 @@ impl BashExecutor {
 pub struct BashProcess {
     process: Process,
     cursor: Mutex<Cursor>,
+    started: Instant,
+    /// Somebody has asked for its end.
+    stopping: AtomicBool,
 }
 
 impl BashProcess {
+    fn start(spec: &BashSpec) -> Result<Self, BashError> {
+        let process = Process::spawn(&spec.process)?;
+        // As much of a line as of the whole stream: no other bound is needed.
+        let cursor = Mutex::new(Cursor::new(spec.process.memory_bytes));
+        let stopping = AtomicBool::new(false);
+        Ok(Self { process, cursor, started: Instant::now(), stopping })
+    }
+
     /// What came since the last read, both streams in one text fit for a model, see
     /// [`Delta::text`].
     pub fn read(&self) -> String {
@@ -131,6 +146,7 @@ impl BashProcess {
     /// SIGKILL. Returns at once and can be repeated. Says whether the request came
     /// before all had ended.
     pub fn kill(&self) -> bool {
+        self.stopping.store(true, Ordering::Relaxed);
         self.process.terminate()
     }
 
@@ -139,6 +155,11 @@ impl BashProcess {
     pub fn done(&self) -> impl Future<Output = BashExit> + Send + 'static {
         let done = self.process.done();
         async move { done.await.into() }
+    }
+
+    /// Waits for the exit of the shell; its children may go on.
+    fn shell_exited(&self) -> impl Future<Output = Exit> + Send + 'static {
+        self.process.wait_exited()
     }
 
     /// How the shell ended, if it has; its children may still be running.
@@ -155,5 +176,31 @@ impl BashProcess {
     /// If `/proc` could not be read.
     pub fn live_processes(&self) -> io::Result<usize> {
         self.process.live_members()
+    }
+
+    /// What there is to say of it while it lives, such as `no output yet, 12 s`, or that
+    /// the shell has exited and how many processes are left. Nothing where there is
+    /// nothing to add. Where something has outlived the shell, it blocks as
+    /// [`live_processes`](Self::live_processes) does.
+    #[must_use]
+    pub fn live_detail(&self) -> Option<String> {
+        let shell = self.shell_exit();
+        let live = Live {
+            shell,
+            // Nobody is counted in the moment in which an ordinary command comes to its
+            // end: of a hundred that end together, each look would delay all the others.
+            alive: if self.process.outlived() { self.live_processes().ok() } else { None },
+            silent_for: self.process.is_silent().then(|| self.started.elapsed()),
+            stopping: self.stopping.load(Ordering::Relaxed),
+        };
+        live.detail()
+    }
+}
+
+/// So many processes, in words.
+pub(crate) fn count(processes: usize) -> String {
+    match processes {
+        1 => "1 process".to_owned(),
+        several => format!("{several} processes"),
     }
 }

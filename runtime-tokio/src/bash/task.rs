@@ -7,18 +7,24 @@ use longrun_shared::Hooks;
 use super::BashProcess;
 
 impl BashProcess {
-    /// The hooks of a task that is this command: killing the one kills the other, and
-    /// reads are the output as it comes.
+    /// The hooks of a task that is this command: killing the one kills the other, reads
+    /// are the output as it comes, and while it lives it says what there is to know.
     #[must_use]
     pub fn hooks(self) -> Hooks {
-        let process = Arc::new(self);
-        let (done, reader) = (process.done(), Arc::clone(&process));
+        Arc::new(self).shared_hooks()
+    }
+
+    /// The same of a command that somebody else holds too. The hooks alone keep it alive
+    /// once that one has let go.
+    pub(crate) fn shared_hooks(self: Arc<Self>) -> Hooks {
+        let (done, reader, told) = (self.done(), Arc::clone(&self), Arc::clone(&self));
         Hooks::new(async { done.await.outcome() })
             .on_cancel(move |_reason| {
                 // One that has ended meanwhile needs no asking.
-                let _ = process.kill();
+                let _ = self.kill();
                 Ok(())
             })
             .stream(move || Ok(reader.read()))
+            .live_detail(move || told.live_detail())
     }
 }

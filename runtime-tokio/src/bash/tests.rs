@@ -242,7 +242,16 @@ async fn leftovers_that_end_in_time_are_waited_for() {
 async fn a_background_command_completes_with_its_code() {
     let process = start(&plain(), "echo out; echo err >&2; exit 9");
     let exit = soon(process.done()).await;
-    assert_eq!(exit, BashExit { exit: Exit::Code(9), killed: false, drained: true });
+    assert_eq!(
+        exit,
+        BashExit {
+            exit: Exit::Code(9),
+            killed: false,
+            drained: true,
+            silent: false,
+            left_session: 0,
+        }
+    );
     assert_eq!(exit.outcome().end, End::Completed);
     assert_eq!(process.read(), "out\n[stderr]\nerr\n");
     assert_eq!(process.read(), "");
@@ -293,7 +302,8 @@ async fn reading_never_waits() {
     assert_eq!(process.read(), "");
     assert!(before.elapsed() < Duration::from_secs(5));
     process.kill();
-    assert_eq!(soon(process.done()).await.outcome().detail.as_deref(), Some("signal: SIGTERM"));
+    let outcome = soon(process.done()).await.outcome();
+    assert_eq!(outcome.detail.as_deref(), Some("signal: SIGTERM, no output"));
 }
 
 /// Lets a command that reads from this named pipe go on.

@@ -14,6 +14,8 @@ pub struct Closed {
     /// Whether the output was read to its end. If not, something outside the
     /// session still held a pipe.
     pub drained: bool,
+    /// Whether not a byte of output came.
+    pub silent: bool,
     /// Whether the leader's end was collected by us. If not, it had not ended within the
     /// time that the teardown of its runtime allows, or somebody else collected it.
     pub reaped: bool,
@@ -33,6 +35,7 @@ impl Closed {
         exit: Exit::Unavailable,
         terminated: true,
         drained: false,
+        silent: false,
         reaped: false,
         empty: false,
         left: Left { members: 0, strays: 0 },

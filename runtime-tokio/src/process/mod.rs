@@ -196,6 +196,13 @@ impl Process {
         self.shared.facts.borrow().exited
     }
 
+    /// Whether somebody was found in the session after the leader's exit. Whoever was
+    /// may be gone by now.
+    #[must_use]
+    pub fn outlived(&self) -> bool {
+        self.shared.facts.borrow().outlived
+    }
+
     /// How all of it ended, if it has. After that, a read gets the last bytes.
     #[must_use]
     pub fn closed(&self) -> Option<Closed> {
@@ -259,6 +266,12 @@ impl Process {
     /// same moment, standard output goes first.
     pub fn read(&self, cursor: &mut Cursor) -> Delta {
         cursor.read(&self.shared.output.lock())
+    }
+
+    /// Whether not a byte of output has come so far.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.shared.is_silent()
     }
 
     /// What a stream brought since the cursor's last read, as text, but otherwise as it

@@ -21,10 +21,12 @@ pub(crate) enum Want {
     Kill,
 }
 
-/// The two facts about a process.
+/// The facts about a process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Facts {
     pub(crate) exited: Option<Exit>,
+    /// Somebody was found in the session after the leader's exit.
+    pub(crate) outlived: bool,
     pub(crate) closed: Option<Closed>,
 }
 
@@ -59,6 +61,11 @@ impl Shared {
         }
     }
 
+    pub(crate) fn is_silent(&self) -> bool {
+        let output = self.output.lock();
+        Stream::ALL.into_iter().all(|stream| output.log(stream).written() == 0)
+    }
+
     fn requests(&self) -> MutexGuard<'_, Requests> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -91,6 +98,10 @@ impl Shared {
         self.facts.send_modify(|facts| facts.exited = Some(exit));
     }
 
+    pub(crate) fn outlived(&self) {
+        self.facts.send_modify(|facts| facts.outlived = true);
+    }
+
     /// Says that all is over, unless a request has come that goes further than the one
     /// that was `fulfilled`. The exit is what the reaping brought, for the case that it was not seen
     /// before.
@@ -105,7 +116,7 @@ impl Shared {
             return false;
         }
         requests.closed = true;
-        let terminated = requests.want > Want::Nothing;
+        let (terminated, silent) = (requests.want > Want::Nothing, self.is_silent());
         let left = self.custody.left();
         let (empty, signals) = (self.custody.is_empty(), self.custody.sent());
         if left == Left::default() {
@@ -117,7 +128,7 @@ impl Shared {
         }
         self.facts.send_modify(|facts| {
             let exit = *facts.exited.get_or_insert(exit);
-            let closed = Closed { exit, terminated, drained, reaped, empty, left, signals };
+            let closed = Closed { exit, terminated, drained, silent, reaped, empty, left, signals };
             facts.closed = Some(closed);
         });
         true

@@ -324,6 +324,7 @@ impl<'a> Watch<'a> {
         let Some(pidfd) = member.open()? else { return Ok(false) };
         let pidfd = Watched::new(Arc::new(pidfd))?;
         self.witness = Some(Witness { member, pidfd, question: FIRST_QUESTION });
+        self.shared.outlived();
         Ok(true)
     }
 }

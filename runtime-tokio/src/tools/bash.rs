@@ -1,10 +1,18 @@
 //! `bash`: commands in the foreground and in the background.
 
-use longrun_shared::{OwnerScope, StartError, TaskId, TaskService, TaskSpec, core::controls::Card};
+use std::{convert::Infallible, sync::Arc};
+
+use longrun_shared::{
+    Hooks, OwnerScope, StartError, TaskId, TaskService, TaskSpec, core::controls::Card,
+};
 use serde_json::json;
 
-use super::{Call, ToolDescription, ToolReply, bash_args::BashArgs, foreground::foreground_reply};
-use crate::bash::{BashError, BashExecutor, BashProcess, BashRequest, BashSpec, Cause};
+use super::{
+    Call, ToolDescription, ToolReply,
+    bash_args::BashArgs,
+    foreground::{background_reply, foreground_reply, moved_reply},
+};
+use crate::bash::{BashExecutor, BashProcess, BashRequest, BashSpec, Foreground, Turn};
 
 /// How the tool is offered.
 #[derive(Clone, Copy, Debug)]
@@ -14,11 +22,27 @@ pub struct BashOptions {
     pub enable_run_in_background: bool,
     /// The cap on each model-facing text about a background command, in bytes.
     pub output_limit_bytes: Option<u64>,
+    /// What happens to a foreground command whose time is over.
+    pub on_timeout: OnTimeout,
+}
+
+/// What happens to a foreground command whose time is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnTimeout {
+    /// It is ended.
+    #[default]
+    Kill,
+    /// It goes on as a background task. If it cannot, it is ended.
+    Background,
 }
 
 impl Default for BashOptions {
     fn default() -> Self {
-        Self { enable_run_in_background: true, output_limit_bytes: None }
+        Self {
+            enable_run_in_background: true,
+            output_limit_bytes: None,
+            on_timeout: OnTimeout::default(),
+        }
     }
 }
 
@@ -62,22 +86,16 @@ impl Bash {
                 "description": "The directory to run in; a relative one starts at the session's.",
             },
         });
-        let mut description = "Run a bash command and return its output.".to_owned();
         if self.options.enable_run_in_background {
             properties["run_in_background"] = json!({
                 "type": "boolean",
                 "description": "Return a task id at once and go on while the command runs. \
                                 Default: false.",
             });
-            description.push_str(
-                " With run_in_background: true it becomes a background task without a time \
-                 limit: read it with task_output, stop it with task_kill. The task is over when \
-                 no process that the command started is left in its session.",
-            );
         }
         ToolDescription {
             name: "bash",
-            description,
+            description: self.rules(),
             input_schema: json!({
                 "type": "object",
                 "properties": properties,
@@ -88,7 +106,32 @@ impl Bash {
         }
     }
 
-    /// Runs a command.
+    /// What becomes of a command, in the words of the description.
+    fn rules(&self) -> String {
+        let background = self.options.enable_run_in_background;
+        let goes_on = "goes on as a background task, whose id the result names";
+        let late = match self.options.on_timeout {
+            OnTimeout::Background if background => goes_on,
+            OnTimeout::Background | OnTimeout::Kill => "is ended",
+        };
+        let left = if background { goes_on } else { "is ended" };
+        let drain = self.executor.config().drain.as_millis();
+        let mut rules = format!(
+            "Run a bash command and return its output. A command that exceeds its timeout \
+             {late}. What still runs {drain} ms after the shell has exited {left}."
+        );
+        if background {
+            rules.push_str(
+                " With run_in_background: true the command is a background task from the start, \
+                 without a time limit. Read a task with task_output, stop it with task_kill. It \
+                 is over when no process that the command started is left in its session.",
+            );
+        }
+        rules
+    }
+
+    /// Runs a command. One that is moved to the background, or leaves something behind
+    /// that goes on there, is answered with the id of the task.
     pub async fn call(&self, call: &Call<'_>) -> ToolReply {
         if call.abort.is_cancelled() {
             return ToolReply::error("the call was aborted before it began; nothing was started");
@@ -114,26 +157,23 @@ impl Bash {
     }
 
     fn in_background(&self, owner: Option<&OwnerScope>, spec: BashSpec) -> ToolReply {
-        let mut task = TaskSpec::new("bash", spec.command());
-        if let Some(limit) = self.options.output_limit_bytes {
-            task = task.output_limit_bytes(limit);
-        }
-        match self.start(owner, task, spec) {
-            Ok(id) => ToolReply::new(
-                format!("started background task {id}"),
-                json!({"kind": "background", "taskId": id}),
-            ),
+        let label = spec.command().to_owned();
+        match self.start(owner, &label, || self.executor.start(spec).map(BashProcess::hooks)) {
+            Ok(id) => background_reply(&id, format!("started background task {id}")),
             Err(error) => ToolReply::error(error),
         }
     }
 
-    fn start(
+    fn start<E>(
         &self,
         owner: Option<&OwnerScope>,
-        task: TaskSpec,
-        spec: BashSpec,
-    ) -> Result<TaskId, StartError<BashError>> {
-        let starter = || self.executor.start(spec).map(BashProcess::hooks);
+        label: &str,
+        starter: impl FnOnce() -> Result<Hooks, E>,
+    ) -> Result<TaskId, StartError<E>> {
+        let mut task = TaskSpec::new("bash", label);
+        if let Some(limit) = self.options.output_limit_bytes {
+            task = task.output_limit_bytes(limit);
+        }
         match owner {
             Some(owner) => owner.start(task, starter),
             None => self.service.start_unowned(task, starter),
@@ -141,14 +181,51 @@ impl Bash {
     }
 
     async fn in_foreground(&self, call: &Call<'_>, spec: BashSpec) -> ToolReply {
-        match self.executor.run(spec, call.abort.cancelled()).await {
-            Ok(result) => {
-                let mut reply = foreground_reply(&result);
-                reply.is_error = result.cause == Cause::Aborted;
-                reply
+        let label = spec.command().to_owned();
+        let mut run = match Foreground::start(spec) {
+            Ok(run) => run,
+            Err(error) => return ToolReply::error(error),
+        };
+        let mut refused = None;
+        loop {
+            let turn = run.next_turn(call.abort.cancelled(), call.background.asked()).await;
+            if self.is_to_move(turn) {
+                match self.hand_over(call.owner, &label, &run) {
+                    // From here on nothing waits: the id is on its way.
+                    Ok(id) => return moved_reply(&run, turn, &id),
+                    Err(why) => refused = Some(why),
+                }
             }
-            Err(error) => ToolReply::error(error),
+            if turn != Turn::Asked {
+                return foreground_reply(&run.end(turn).await, refused.as_deref());
+            }
         }
+    }
+
+    fn is_to_move(&self, turn: Turn) -> bool {
+        match turn {
+            Turn::Over | Turn::Aborted => false,
+            Turn::Asked | Turn::Outlived(_) => true,
+            Turn::TimedOut => self.options.on_timeout == OnTimeout::Background,
+        }
+    }
+
+    /// Makes a task of a command that runs. If it cannot be one, says why, shortly.
+    fn hand_over(
+        &self,
+        owner: Option<&OwnerScope>,
+        label: &str,
+        run: &Foreground,
+    ) -> Result<TaskId, String> {
+        if !self.options.enable_run_in_background {
+            return Err("commands run in the foreground here".to_owned());
+        }
+        let hooks = || Ok::<_, Infallible>(Arc::clone(&run.process).shared_hooks());
+        self.start(owner, label, hooks).map_err(|error| {
+            let error = error.to_string();
+            // What follows is what to do before the next try.
+            error.split_once(": ").map_or(error.clone(), |(why, _)| why.to_owned())
+        })
     }
 }
 

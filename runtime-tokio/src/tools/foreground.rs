@@ -1,30 +1,75 @@
-//! The text and the value of a foreground command.
+//! The text and the value of a foreground command, and of one that was moved.
 
+use longrun_shared::TaskId;
 use serde_json::{Value, json};
 
 use super::ToolReply;
 use crate::{
-    bash::{Cause, ForegroundResult},
-    process::{Exit, Stream},
+    bash::{Cause, Foreground, ForegroundResult, Turn, count},
+    process::{Delta, Exit, Stream},
 };
 
-pub(super) fn foreground_reply(result: &ForegroundResult) -> ToolReply {
-    ToolReply { text: text(result), value: value(result), is_error: false }
+/// A command that has ended, and why it could not go on as a background task, if it
+/// should have.
+pub(super) fn foreground_reply(result: &ForegroundResult, refused: Option<&str>) -> ToolReply {
+    let mut markers = ends(result);
+    markers.extend(refused.map(|why| format!("[not moved to the background: {why}]")));
+    markers.extend(exit(result));
+    let text = text(&result.output, "(no output)", &markers);
+    ToolReply { text, value: value(result), is_error: result.cause == Cause::Aborted }
 }
 
-fn text(result: &ForegroundResult) -> String {
-    let mut text = result.output.text();
+/// A command that goes on as that task, whole or with what its shell has left behind.
+/// The output so far is given here and not again.
+pub(super) fn moved_reply(run: &Foreground, turn: Turn, id: &TaskId) -> ToolReply {
+    let what_to_do = "read it with task_output, stop it with task_kill";
+    let Some(exit_of_shell) = run.exit() else {
+        let output = run.process.read_delta();
+        let why = match turn {
+            Turn::TimedOut => "timed out, and was not ended",
+            _ => "moved to the background on request",
+        };
+        let marker = format!("[{why}: still running as background task {id}; {what_to_do}]");
+        return background_reply(id, text(&output, "(no output yet)", &[marker]));
+    };
+    let result = run.so_far(exit_of_shell);
+    let alive = match turn {
+        Turn::Outlived(alive) => alive,
+        _ => run.process.live_processes().ok(),
+    };
+    let (left, goes) = match alive {
+        Some(1) => (count(1), "goes"),
+        // Not seen, or gone by now.
+        Some(0) | None => ("something".to_owned(), "goes"),
+        Some(left) => (count(left), "go"),
+    };
+    let marker =
+        format!("[{left} outlived the shell and {goes} on as background task {id}: {what_to_do}]");
+    let markers: Vec<String> = [marker].into_iter().chain(exit(&result)).collect();
+    let mut value = value(&result);
+    value["taskId"] = json!(id);
+    ToolReply::new(text(&result.output, "(no output)", &markers), value)
+}
+
+/// A command in the background.
+pub(super) fn background_reply(id: &TaskId, text: String) -> ToolReply {
+    ToolReply::new(text, json!({"kind": "background", "taskId": id}))
+}
+
+/// The output, and what a reader must know of it, each on a line of its own.
+fn text(output: &Delta, nothing: &str, markers: &[String]) -> String {
+    let mut text = output.text();
     if text.is_empty() {
-        text.push_str("(no output)");
+        text.push_str(nothing);
     }
-    for marker in markers(result) {
-        append_line(&mut text, &marker);
+    for marker in markers {
+        append_line(&mut text, marker);
     }
     text
 }
 
-/// What a reader must know of the end, one line each; nothing after a plain success.
-fn markers(result: &ForegroundResult) -> Vec<String> {
+/// What was ended, and what was not.
+fn ends(result: &ForegroundResult) -> Vec<String> {
     let mut markers = Vec::new();
     match result.cause {
         Cause::TimedOut => markers
@@ -32,18 +77,23 @@ fn markers(result: &ForegroundResult) -> Vec<String> {
         Cause::Aborted => markers.push("[aborted, and was ended]".to_owned()),
         Cause::Exited => {}
     }
+    let were = |processes| if processes == 1 { "was" } else { "were" };
     if result.leftovers_ended > 0 {
-        let left = result.leftovers_ended;
-        let processes = if left == 1 { "process" } else { "processes" };
-        markers.push(format!("[{left} {processes} outlived the shell and were ended]"));
+        let (left, were) = (count(result.leftovers_ended), were(result.leftovers_ended));
+        markers.push(format!("[{left} outlived the shell and {were} ended]"));
     }
-    if !result.drained {
+    if result.left_session > 0 {
+        let (left, were) = (count(result.left_session), were(result.left_session));
+        markers.push(format!("[{left} left the session and {were} not ended]"));
+    } else if !result.drained {
         markers.push("[a process outside the session still holds the output open]".to_owned());
     }
-    if result.exit != Exit::Code(0) {
-        markers.push(format!("[{}]", result.exit));
-    }
     markers
+}
+
+/// How the shell ended; nothing after a plain success.
+fn exit(result: &ForegroundResult) -> Option<String> {
+    (result.exit != Exit::Code(0)).then(|| format!("[{}]", result.exit))
 }
 
 /// On a line of its own.

@@ -35,15 +35,16 @@ mod bash_args;
 mod controls;
 mod foreground;
 
-pub use bash::{Bash, BashOptions};
+pub use bash::{Bash, BashOptions, OnTimeout};
 pub use controls::{Controls, MountError};
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use longrun_shared::{
     Caller, OwnerScope,
     core::controls::{Card, fit_text},
 };
 use serde_json::Value;
+use tokio::sync::Notify;
 pub use tokio_util::sync::CancellationToken;
 
 /// A tool, as it is offered to a model.
@@ -70,19 +71,42 @@ pub struct Call<'a> {
     pub cwd: Option<PathBuf>,
     /// Ends the call. Of a task that has its id it ends nothing.
     pub abort: CancellationToken,
+    /// Moves the command of the call to the background.
+    pub background: ToBackground,
+}
+
+/// Asks for the command of a call in the foreground to go on in the background, as a
+/// task of the caller's: the call then answers with the task's id and the output so far.
+/// Clones ask the same call.
+///
+/// A call of anything else takes no notice. Where the task is refused, the command goes
+/// on in the foreground, and can be asked for again; the call's answer says why.
+#[derive(Clone, Debug, Default)]
+pub struct ToBackground(Arc<Notify>);
+
+impl ToBackground {
+    /// Asks, now or ahead of the call.
+    pub fn ask(&self) {
+        self.0.notify_one();
+    }
+
+    async fn asked(&self) {
+        self.0.notified().await;
+    }
 }
 
 impl<'a> Call<'a> {
     /// A call by an agent.
     #[must_use]
     pub fn of(owner: &'a OwnerScope, args: Value) -> Self {
-        Self { owner: Some(owner), args, cwd: None, abort: CancellationToken::new() }
+        Self { owner: Some(owner), ..Self::unowned(args) }
     }
 
     /// A call by nobody in particular.
     #[must_use]
     pub fn unowned(args: Value) -> Self {
-        Self { owner: None, args, cwd: None, abort: CancellationToken::new() }
+        let (abort, background) = (CancellationToken::new(), ToBackground::default());
+        Self { owner: None, args, cwd: None, abort, background }
     }
 
     fn caller(&self) -> Caller {

@@ -8,7 +8,7 @@ use std::{
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
     sync::mpsc::{Receiver, RecvTimeoutError, channel},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
@@ -144,6 +144,23 @@ impl Serve {
     pub(super) fn wait_for(&mut self, owner: &str, id: &str) -> String {
         let args = json!({"task_id": id, "wait": true, "timeout_ms": 60_000});
         text(&self.call(owner, "task_output", args)).to_owned()
+    }
+
+    /// Waits for a file that a command makes in its folder.
+    pub(super) fn appears(&self, name: &str) -> String {
+        let began = Instant::now();
+        loop {
+            match std::fs::read_to_string(self.folder().join(name)) {
+                Ok(text) if text.ends_with('\n') => return text.trim_end().to_owned(),
+                Ok(_) | Err(_) => assert!(began.elapsed() < PATIENCE, "{name} never appeared"),
+            }
+            thread::yield_now();
+        }
+    }
+
+    /// Makes a file that a command waits for.
+    pub(super) fn make(&self, name: &str) {
+        std::fs::write(self.folder().join(name), "").unwrap();
     }
 
     /// From now on nobody reads what it logs.

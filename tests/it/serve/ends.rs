@@ -30,7 +30,7 @@ fn the_end_of_input_ends_all_work_and_then_the_server() {
     let waits = serve.send_call("a", "task_output", json!({"task_id": "bash-2", "wait": true}));
     let runs = serve.send_call("a", "bash", json!({"command": "sleep 600"}));
     serve.close_input();
-    assert!(text(&serve.reply(&waits)).ends_with("[status: killed, signal: SIGTERM]"));
+    assert!(text(&serve.reply(&waits)).ends_with("[status: killed, signal: SIGTERM, no output]"));
     assert_eq!(serve.reply(&runs)["value"]["aborted"], true);
     assert!(serve.end().success());
     assert_eq!(processes_in(&serve.folder()), NOBODY);

@@ -1,9 +1,12 @@
 //! `longrun serve`, driven as a harness in another language would.
 
+mod background;
 mod bad_input;
 mod driver;
 mod ends;
+mod leftovers;
 mod owners;
 mod record;
+mod states;
 mod storm;
 mod story;

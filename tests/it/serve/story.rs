@@ -52,7 +52,7 @@ fn a_completion_is_announced_claimed_once_and_withdrawn_when_it_is_read_first() 
 
     let second = serve.start_command("a", "true");
     assert_eq!(serve.event("notice")["task"], second);
-    assert!(serve.wait_for("a", &second).ends_with("[status: completed, exit code: 0]"));
+    assert!(serve.wait_for("a", &second).ends_with("[status: completed, exit code: 0, no output]"));
     assert_eq!(serve.event("notice_withdrawn")["task"], second);
     assert_eq!(serve.ask(claim)["messages"], json!([]));
     assert!(serve.end().success());

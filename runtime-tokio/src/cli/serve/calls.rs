@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::{Server, request::Trouble};
-use crate::tools::{Call, CancellationToken, ToolReply};
+use crate::tools::{Call, CancellationToken, ToBackground, ToolReply};
 
 const TOOLS: [&str; 4] = ["bash", "task_output", "task_list", "task_kill"];
 
@@ -43,6 +43,7 @@ impl Server {
             args,
             cwd: agent.as_ref().and_then(|agent| agent.cwd.clone()),
             abort: in_flight.token.clone(),
+            background: in_flight.background.clone(),
         };
         let answer = match tool {
             "bash" => self.bash.call(&call).await,
@@ -83,6 +84,7 @@ struct Entry {
     /// For a command: by whom it runs.
     command_of: Option<Option<OwnerKey>>,
     token: CancellationToken,
+    background: ToBackground,
 }
 
 impl Calls {
@@ -104,24 +106,45 @@ impl Calls {
         }
         calls.begun += 1;
         let (number, token) = (calls.begun, CancellationToken::new());
-        let entry = Entry { tag: tag.cloned(), command_of, token: token.clone() };
+        let background = ToBackground::default();
+        let entry = Entry {
+            tag: tag.cloned(),
+            command_of,
+            token: token.clone(),
+            background: background.clone(),
+        };
         calls.by_number.insert(number, entry);
-        Ok(Begun { calls: self, number, token })
+        Ok(Begun { calls: self, number, token, background })
     }
 
     /// Aborts the call under that tag.
     pub(super) fn abort(&self, tag: &Value) -> Result<(), Trouble> {
-        let calls = self.lock();
-        let found = calls.by_number.values().find(|entry| entry.tag.as_ref() == Some(tag));
-        let found = found.map(|entry| entry.token.clone());
-        drop(calls);
-        let Some(token) = found else {
-            let tag = one_line(&tag.to_string());
-            let message = format!("no call with the tag {tag} is in flight");
-            return Err(Trouble::new("unknown_call", message));
-        };
+        let token = self.find(tag, |entry| entry.token.clone())?;
         token.cancel();
         Ok(())
+    }
+
+    /// Asks for the command of the call under that tag to go on in the background.
+    pub(super) fn to_background(&self, tag: &Value) -> Result<(), Trouble> {
+        let command = |entry: &Entry| entry.command_of.map(|_| entry.background.clone());
+        let Some(background) = self.find(tag, command)? else {
+            let tag = one_line(&tag.to_string());
+            let message =
+                format!("the call with the tag {tag} runs no command, expected a call of `bash`");
+            return Err(Trouble::new("no_command", message));
+        };
+        background.ask();
+        Ok(())
+    }
+
+    /// Finds the call under that tag.
+    fn find<T>(&self, tag: &Value, take: impl FnOnce(&Entry) -> T) -> Result<T, Trouble> {
+        let calls = self.lock();
+        let found = calls.by_number.values().find(|entry| entry.tag.as_ref() == Some(tag));
+        found.map(take).ok_or_else(|| {
+            let tag = one_line(&tag.to_string());
+            Trouble::new("unknown_call", format!("no call with the tag {tag} is in flight"))
+        })
     }
 
     /// Aborts the commands in flight: at a shutdown they end like all other work.
@@ -160,6 +183,7 @@ struct Begun<'a> {
     calls: &'a Calls,
     number: u64,
     token: CancellationToken,
+    background: ToBackground,
 }
 
 impl Drop for Begun<'_> {

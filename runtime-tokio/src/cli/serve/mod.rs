@@ -158,6 +158,9 @@ impl Server {
                 self.call(tag, owner.as_deref(), &tool, args).await
             }
             Request::Abort { call } => self.calls.abort(&call).map(|()| json!({"ok": true})),
+            Request::Background { call } => {
+                self.calls.to_background(&call).map(|()| json!({"ok": true}))
+            }
             Request::State { owner, busy } => {
                 self.agents.get(&owner)?.owner.set_busy(busy);
                 Ok(json!({"ok": true}))

@@ -9,7 +9,11 @@ use longrun_shared::{
 };
 
 use super::Failure;
-use crate::{bash::BashConfig, record, tools::BashOptions};
+use crate::{
+    bash::BashConfig,
+    record,
+    tools::{BashOptions, OnTimeout},
+};
 
 /// The options of `longrun serve`. Times are in milliseconds.
 #[derive(Args, Clone, Debug)]
@@ -44,10 +48,14 @@ pub(crate) struct Options {
     /// How long a process may take to end after SIGTERM, before it gets SIGKILL.
     #[arg(long, value_name = "MS", default_value_t = 3_000)]
     grace_ms: u64,
-    /// How long an output pipe may stay open after the end, and what outlives the shell
-    /// of a foreground command may go on.
+    /// How long an output pipe may stay open after the end. Also how long after the exit
+    /// of its shell a foreground command waits for what it has left behind, which goes on
+    /// as a background task then.
     #[arg(long, value_name = "MS", default_value_t = 2_000)]
     drain_ms: u64,
+    /// What happens to a foreground command whose time is over.
+    #[arg(long, value_enum, default_value_t = OnTimeoutOption::Kill)]
+    on_timeout: OnTimeoutOption,
     /// How long a task may take to end once a disposal has cancelled it, before it is
     /// given up; without it a disposal waits for as long as it takes.
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
@@ -69,6 +77,14 @@ pub(crate) struct Options {
 enum DeliveryOption {
     Quiet,
     Wakeup,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum OnTimeoutOption {
+    /// It is ended.
+    Kill,
+    /// It goes on as a background task; if it cannot, it is ended.
+    Background,
 }
 
 impl Options {
@@ -117,6 +133,13 @@ impl Options {
     }
 
     pub(super) fn bash_tool(&self) -> BashOptions {
-        BashOptions { output_limit_bytes: self.output_limit_bytes, ..BashOptions::default() }
+        BashOptions {
+            output_limit_bytes: self.output_limit_bytes,
+            on_timeout: match self.on_timeout {
+                OnTimeoutOption::Kill => OnTimeout::Kill,
+                OnTimeoutOption::Background => OnTimeout::Background,
+            },
+            ..BashOptions::default()
+        }
     }
 }

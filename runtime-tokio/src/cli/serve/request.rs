@@ -27,6 +27,9 @@ pub(super) enum Request {
     Abort {
         call: Value,
     },
+    Background {
+        call: Value,
+    },
     State {
         owner: String,
         busy: bool,
