@@ -53,15 +53,18 @@ pub(crate) async fn census(marked_since: Option<u64>) -> Answer {
 /// The last look that [`recent`] took, and when it began.
 static RECENT: Mutex<Option<(Instant, Arc<Census>)>> = Mutex::new(None);
 
-/// Every live process, as of a moment at most `age` ago. Whoever finds nothing so young
-/// looks, on this thread, and the others wait for it.
+/// Every live process, as of a moment at most `age` ago and not before `earliest`. Whoever
+/// finds nothing so young looks, on this thread, and the others wait for it.
 ///
 /// # Errors
 ///
 /// See [`Census::take`].
-pub(crate) fn recent(age: Duration) -> io::Result<Arc<Census>> {
+pub(crate) fn recent(age: Duration, earliest: Instant) -> io::Result<Arc<Census>> {
     let mut last = RECENT.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, census)) = last.as_ref().filter(|(began, _)| began.elapsed() <= age) {
+    if let Some((began, census)) = &*last
+        && *began >= earliest
+        && began.elapsed() <= age
+    {
         return Ok(Arc::clone(census));
     }
     let began = Instant::now();

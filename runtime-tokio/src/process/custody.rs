@@ -44,6 +44,9 @@ struct Held {
     unreaped: bool,
     /// Its descriptor, until it is reaped, unless it was gone before one could be had.
     leader: Option<Arc<OwnedFd>>,
+    /// When it started, or when its leader was seen to have exited: what was seen before
+    /// tells nothing of it now.
+    changed: Instant,
     /// Who had left the session and lived, at the last look.
     strays: BTreeSet<Member>,
     /// Who lived at the last look.
@@ -62,6 +65,7 @@ impl Custody {
         let held = Held {
             unreaped: true,
             leader,
+            changed: Instant::now(),
             strays: BTreeSet::new(),
             left: Left::default(),
             empty: false,
@@ -95,6 +99,11 @@ impl Custody {
     /// The strongest signal that was sent.
     pub(crate) fn sent(&self) -> Signals {
         self.lock().sent
+    }
+
+    /// Notes that the leader was seen to have exited.
+    pub(crate) fn note_exit(&self) {
+        self.lock().changed = Instant::now();
     }
 
     /// How the leader ended, if it has. It stays unreaped.
@@ -196,16 +205,15 @@ impl Custody {
         Ok(Census::take(None)?.members_of(self.kin.session).len())
     }
 
-    /// The same as of a short while ago, without a leader that is known to have exited.
-    pub(crate) fn count_members_lately(&self, exited: bool) -> io::Result<usize> {
+    /// The same as of a short while ago, but not of before its leader's exit was seen.
+    pub(crate) fn count_members_lately(&self) -> io::Result<usize> {
         let held = self.lock();
         if !held.unreaped {
             return Ok(0);
         }
+        let changed = held.changed;
         drop(held);
-        let members = census::recent(RECENT)?.members_of(self.kin.session);
-        let leader = self.kin.session.as_raw_nonzero().get();
-        Ok(members.iter().filter(|member| !(exited && member.pid() == leader)).count())
+        Ok(census::recent(RECENT, changed)?.members_of(self.kin.session).len())
     }
 
     /// Sends SIGKILL to all of it, at once and on this thread.

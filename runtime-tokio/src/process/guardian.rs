@@ -12,11 +12,13 @@
 //! been told of yet, or what left its session, it finds by the mark in the environment.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -31,7 +33,7 @@ use super::session::Kin;
 use super::{before_exec, marker};
 
 const SHELL: &str = "/bin/sh";
-const SCRIPT: &str = include_str!("guardian.sh");
+pub(crate) const SCRIPT: &str = include_str!("guardian.sh");
 
 /// How long a guardian may leave what it is told unread before another takes its place.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -81,10 +83,12 @@ struct Post {
 
 #[derive(Debug)]
 struct Guardian {
-    pidfd: Arc<OwnedFd>,
+    /// Closed with this, whatever the task that waits for it is doing: when the end of the
+    /// last process is told, no descriptor is left.
+    watched: Watched,
+    watch: AbortHandle,
     socket: UnixStream,
     began: Instant,
-    watch: AbortHandle,
 }
 
 /// One process that is guarded until this is dropped.
@@ -142,7 +146,8 @@ impl Post {
         if self.disabled {
             return;
         }
-        if self.guardian.as_ref().is_some_and(|guardian| pidfd::has_ended(&guardian.pidfd)) {
+        if self.guardian.as_ref().is_some_and(|guardian| pidfd::has_ended(guardian.watched.pidfd()))
+        {
             self.dismiss();
         }
         let manned = match &mut self.guardian {
@@ -181,6 +186,7 @@ impl Post {
     /// Ends the guardian, if there is one, and reaps it.
     fn dismiss(&mut self) {
         if let Some(guardian) = self.guardian.take() {
+            guardian.watch.abort();
             guardian.kill();
             guardian.reap();
         }
@@ -204,12 +210,12 @@ impl Guardian {
         let pid = Pid::from_child(&child);
         let kept = rustix::process::pidfd_open(pid, PidfdFlags::empty())
             .map_err(io::Error::from)
-            .and_then(|pidfd| {
-                let pidfd = Arc::new(pidfd);
-                Ok((watch(runtime, &pidfd)?, pidfd))
-            });
+            .and_then(|pidfd| Watched::new(Arc::new(pidfd)));
         match kept {
-            Ok((watch, pidfd)) => Ok(Self { pidfd, socket, began: Instant::now(), watch }),
+            Ok(watched) => {
+                let watch = watch(runtime, watched.pidfd());
+                Ok(Self { watched, watch, socket, began: Instant::now() })
+            }
             Err(error) => {
                 // It ends by itself when nobody holds the other end.
                 drop(socket);
@@ -220,7 +226,8 @@ impl Guardian {
     }
 
     fn watch_from(&mut self, runtime: &Handle) -> io::Result<()> {
-        self.watch = watch(runtime, &self.pidfd)?;
+        self.watched = Watched::new(Arc::clone(self.watched.pidfd()))?;
+        self.watch = watch(runtime, self.watched.pidfd());
         Ok(())
     }
 
@@ -247,36 +254,42 @@ impl Guardian {
 
     fn kill(&self) {
         // It fails on one that has ended, which is as good.
-        let _ = rustix::process::pidfd_send_signal(&self.pidfd, Signal::KILL);
+        let _ = rustix::process::pidfd_send_signal(self.watched.pidfd(), Signal::KILL);
     }
 
     fn reap(&self) {
-        pidfd::wait_until(&self.pidfd, Instant::now() + PATIENCE);
+        pidfd::wait_until(self.watched.pidfd(), Instant::now() + PATIENCE);
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
         // It fails where the host has its children reaped by the system.
-        let _ = rustix::process::waitid(WaitId::PidFd(self.pidfd.as_fd()), options);
+        let _ = rustix::process::waitid(WaitId::PidFd(self.watched.pidfd().as_fd()), options);
     }
 }
 
 /// Has the runtime notice the end of the guardian with that descriptor.
-fn watch(runtime: &Handle, pidfd: &Arc<OwnedFd>) -> io::Result<AbortHandle> {
-    let (watched, pidfd) = (Watched::new(Arc::clone(pidfd))?, Arc::clone(pidfd));
-    let runtime_of_next = runtime.clone();
-    let task = runtime.spawn(async move {
-        watched.over().await;
-        drop(watched);
-        replace(&runtime_of_next, &pidfd);
+fn watch(runtime: &Handle, pidfd: &Arc<OwnedFd>) -> AbortHandle {
+    let (on, watched) = (runtime.clone(), Arc::downgrade(pidfd));
+    let over = poll_fn(move |context| match post().guardian.as_ref() {
+        Some(guardian) if is_same(guardian, &watched) => guardian.watched.poll_over(context),
+        _ => Poll::Ready(()),
     });
-    Ok(task.abort_handle())
+    let watched = Arc::downgrade(pidfd);
+    let task = runtime.spawn(async move {
+        over.await;
+        replace(&on, &watched);
+    });
+    task.abort_handle()
+}
+
+fn is_same(guardian: &Guardian, pidfd: &Weak<OwnedFd>) -> bool {
+    std::ptr::eq(Arc::as_ptr(guardian.watched.pidfd()), pidfd.as_ptr())
 }
 
 /// Puts another guardian in the place of the one that has ended, unless it was dismissed.
-fn replace(runtime: &Handle, ended: &Arc<OwnedFd>) {
+fn replace(runtime: &Handle, ended: &Weak<OwnedFd>) {
     let mut post = post();
-    let Some(guardian) = post.guardian.as_ref() else { return };
-    if !Arc::ptr_eq(&guardian.pidfd, ended) {
+    let Some(guardian) = post.guardian.as_ref().filter(|guardian| is_same(guardian, ended)) else {
         return;
-    }
+    };
     let lived = guardian.began.elapsed();
     tracing::warn!(?lived, "the guardian was ended by somebody");
     post.dismiss();

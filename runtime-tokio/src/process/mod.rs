@@ -237,13 +237,14 @@ impl Process {
 
     /// The same as of a moment at most 200 ms ago, for a status line: cheap however often
     /// and for however many processes it is asked, since all that ask share one look. Once
-    /// [`exited`](Self::exited) tells the leader's end, the leader is not counted.
+    /// [`exited`](Self::exited) tells the leader's end, no look from before that is used, so
+    /// the leader is not counted. Blocks for a look if there is none so young.
     ///
     /// # Errors
     ///
     /// If `/proc` could not be read.
     pub fn live_members_lately(&self) -> io::Result<usize> {
-        self.shared.custody.count_members_lately(self.exited().is_some())
+        self.shared.custody.count_members_lately()
     }
 
     /// Who was known to live when the runtime last looked. It looks when the leader has

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -19,6 +20,20 @@ impl Watched {
     #[allow(deprecated)]
     pub(crate) fn new(pidfd: Arc<OwnedFd>) -> io::Result<Self> {
         AsyncFd::with_interest(pidfd, Interest::READABLE).map(Self)
+    }
+
+    /// The descriptor itself.
+    pub(crate) fn pidfd(&self) -> &Arc<OwnedFd> {
+        self.0.get_ref()
+    }
+
+    /// Whether the process has ended, or has the context woken when it has.
+    pub(crate) fn poll_over(&self, context: &mut Context<'_>) -> Poll<()> {
+        match self.0.poll_read_ready(context) {
+            Poll::Ready(Ok(_)) => Poll::Ready(()),
+            // The runtime is going down, and the task that waits here with it.
+            Poll::Ready(Err(_)) | Poll::Pending => Poll::Pending,
+        }
     }
 
     /// Until the process has ended, or may have.

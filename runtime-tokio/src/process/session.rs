@@ -162,10 +162,6 @@ impl Member {
         Ok(self.open_with_state()?.map(|(pidfd, _)| pidfd))
     }
 
-    pub(crate) const fn pid(self) -> i32 {
-        self.pid
-    }
-
     /// Whether they are one process, whatever session it is in.
     const fn is_same_process(self, other: Self) -> bool {
         self.pid == other.pid && self.started == other.started

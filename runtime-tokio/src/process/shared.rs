@@ -95,6 +95,8 @@ impl Shared {
     }
 
     pub(crate) fn exited(&self, exit: Exit) {
+        // Before it is told: who is told may ask.
+        self.custody.note_exit();
         self.facts.send_modify(|facts| facts.exited = Some(exit));
     }
 

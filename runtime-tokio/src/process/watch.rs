@@ -226,6 +226,7 @@ impl<'a> Watch<'a> {
         match fact {
             Fact::LeaderExited(exit) => {
                 self.exited = true;
+                self.leader = None;
                 self.shared.exited(exit);
             }
             Fact::WitnessExited => self.witness = None,

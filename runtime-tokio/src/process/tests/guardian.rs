@@ -1,6 +1,7 @@
 //! What becomes of the processes of a host that has died. The host is this binary again.
 
-use std::io::Read;
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 
 use tokio::runtime::{Builder, Runtime};
@@ -163,6 +164,47 @@ fn a_guardian_is_not_ended_by_the_signals_of_a_terminal() {
         host.wait().unwrap();
         nothing_is_left(folder.path(), &pids).await;
     });
+}
+
+/// A program that leads a session, and when it started.
+fn leader() -> (Child, String) {
+    let mut child = Command::new("setsid");
+    let child = child.args(["sleep", "1000"]).stdout(Stdio::null()).spawn().unwrap();
+    let pid = child.id().to_string();
+    runtime().block_on(until(|| session_of(&pid) == pid));
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let started = stat.rsplit(')').next().unwrap().split_whitespace().nth(19).unwrap();
+    (child, started.to_owned())
+}
+
+// contract: T3
+// contract: B5
+#[test]
+fn a_guardian_ends_whom_it_was_told_of_and_no_stranger_with_the_number() {
+    let ((mut told, told_since), (mut stranger, since), (mut ended, ended_since)) =
+        (leader(), leader(), leader());
+    let mut guardian = Command::new("/bin/sh");
+    let mut guardian = guardian
+        .args(["-c", crate::process::guardian::SCRIPT, "test", "no-such-nonce", "5"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = format!(
+        "+ {} {told_since} 1\n+ {} {ended_since} 1\n- {}\n+ {} 1{since} 1\n",
+        told.id(),
+        ended.id(),
+        ended.id(),
+        stranger.id()
+    );
+    guardian.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    assert!(guardian.wait().unwrap().success());
+    assert_eq!(told.wait().unwrap().signal(), Some(rustix::process::Signal::TERM.as_raw()));
+    for other in [&mut stranger, &mut ended] {
+        assert!(runs(&other.id().to_string()));
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
 }
 
 // contract: T2
