@@ -22,7 +22,7 @@ pub struct BashConfig {
     /// How long what got a SIGTERM may take before it gets a SIGKILL.
     pub grace: Duration,
     /// How long after the end an output pipe may stay open, and how long after
-    /// the shell's exit a foreground command's leftovers may go on.
+    /// the shell's exit a foreground command waits for what it has left behind.
     pub drain: Duration,
     /// The shell: a path, or a name to look up in `PATH`.
     pub shell: OsString,

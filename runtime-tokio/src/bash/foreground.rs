@@ -145,6 +145,7 @@ impl Foreground {
     }
 
     /// How the shell ended, if it was seen to; what comes next is about what is left.
+    #[cfg(feature = "tools")]
     pub(crate) fn exit(&self) -> Option<Exit> {
         self.patience.and_then(|_| self.process.shell_exit())
     }
