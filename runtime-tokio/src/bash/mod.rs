@@ -180,8 +180,8 @@ impl BashProcess {
 
     /// What there is to say of it while it lives, such as `no output yet, 12 s`, or that
     /// the shell has exited and how many processes are left. Nothing where there is
-    /// nothing to add. Where something has outlived the shell, it blocks as
-    /// [`live_processes`](Self::live_processes) does.
+    /// nothing to add. Where something has outlived the shell, it may block for a look at
+    /// `/proc`, which all that ask within 200 ms share.
     #[must_use]
     pub fn live_detail(&self) -> Option<String> {
         let shell = self.shell_exit();
@@ -189,7 +189,11 @@ impl BashProcess {
             shell,
             // Nobody is counted in the moment in which an ordinary command comes to its
             // end: of a hundred that end together, each look would delay all the others.
-            alive: if self.process.outlived() { self.live_processes().ok() } else { None },
+            alive: self
+                .process
+                .outlived()
+                .then(|| self.process.live_members_lately().ok())
+                .flatten(),
             silent_for: self.process.is_silent().then(|| self.started.elapsed()),
             stopping: self.stopping.load(Ordering::Relaxed),
         };
