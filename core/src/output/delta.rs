@@ -1,6 +1,6 @@
 //! What one read of both streams brought.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{format, string::String, vec::Vec};
 use core::fmt::Write;
 
 use super::{Clean, Stream, StreamText};
@@ -55,6 +55,22 @@ impl Delta {
     /// ```
     #[must_use]
     pub fn text(&self) -> String {
+        self.text_telling(|_| None)
+    }
+
+    /// The same; where something was lost, it is also said what `whereabouts` tells of
+    /// the stream: where the whole of it is, if it is anywhere.
+    ///
+    /// ```
+    /// use longrun_core::output::{Capture, Cursor, Stream};
+    ///
+    /// let mut capture = Capture::new(4);
+    /// capture.append(Stream::Stdout, b"one\ntwo\n");
+    /// let text = Cursor::default().read(&capture).text_telling(|_| Some("ask the log".into()));
+    /// assert_eq!(text, "[4 bytes of stdout were dropped; ask the log]\ntwo\n");
+    /// ```
+    #[must_use]
+    pub fn text_telling(&self, whereabouts: impl Fn(Stream) -> Option<String>) -> String {
         let mut text = String::new();
         let mut current = Stream::Stdout;
         for Section { stream, dropped_bytes, clean } in &self.sections {
@@ -63,8 +79,12 @@ impl Delta {
                 current = *stream;
             }
             if *dropped_bytes > 0 {
-                let stream = stream.name();
-                line(&mut text, format_args!("[{dropped_bytes} bytes of {stream} were dropped]"));
+                let place = whereabouts(*stream).map(|place| format!("; {place}"));
+                let (stream, place) = (stream.name(), place.unwrap_or_default());
+                line(
+                    &mut text,
+                    format_args!("[{dropped_bytes} bytes of {stream} were dropped{place}]"),
+                );
             }
             text.push_str(&clean.text);
         }

@@ -77,6 +77,13 @@ impl Log {
         self.written - self.kept.len() as u64
     }
 
+    /// Whether so many bytes more would push out the first byte of all that the stream
+    /// has brought: up to then all of it is here.
+    #[must_use]
+    pub const fn would_lose_first(&self, more: usize) -> bool {
+        self.written <= self.cap as u64 && self.written + more as u64 > self.cap as u64
+    }
+
     /// Everything kept from `offset` on. An offset beyond the end reads nothing
     /// and stays where it is.
     ///

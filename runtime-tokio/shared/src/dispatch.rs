@@ -13,6 +13,7 @@ use std::{
 use longrun_core::{Command, Event, Lane, OwnerKey, TaskId, TaskKey, TaskSnapshot};
 
 use crate::{
+    attach::Attachments,
     callbacks::{Changed, TaskDone},
     completion::Completion,
     error::BoxError,
@@ -45,7 +46,9 @@ enum Action {
 /// A disposal that has ended, and with it perhaps the last that was known of an owner.
 struct Completing {
     disposed: Arc<Completion<Ended>>,
-    #[expect(dead_code, reason = "held to be dropped outside the lock")]
+    /// To be let go before that is told.
+    attachments: Attachments,
+    /// To be dropped outside the lock.
     entry: Option<OwnerEntry>,
 }
 
@@ -96,7 +99,11 @@ impl Inner {
             }
             Action::Nudge(inbox, lane, snapshot) => self.nudge(&*inbox, lane, snapshot),
             Action::Withdraw(inbox, id) => self.contain("inbox", || inbox.withdraw(&id)),
-            Action::Complete(ended, orphans) => ended.disposed.complete(Ok(orphans)),
+            Action::Complete(Completing { disposed, attachments, entry }, orphans) => {
+                self.contain("destructor", || drop(attachments));
+                disposed.complete(Ok(orphans));
+                drop(entry);
+            }
             Action::Report(report) => self.report(&report),
             Action::LetGo(_) | Action::Nothing => {}
         }
@@ -180,7 +187,8 @@ impl State {
             }
             Command::ShutDown { orphans } => {
                 let disposed = Arc::clone(&inner.shut_down);
-                Some(Action::Complete(Completing { disposed, entry: None }, orphans))
+                let attachments = std::mem::take(&mut self.attachments);
+                Some(Action::Complete(Completing { disposed, attachments, entry: None }, orphans))
             }
             Command::Warn(warning) => Some(Action::Report(warning.into())),
         };
@@ -195,8 +203,9 @@ impl State {
         let owner = self.owners.get_mut(&key)?;
         owner.ended = true;
         let disposed = Arc::clone(&owner.disposed);
+        let attachments = std::mem::take(&mut owner.attachments);
         let entry = if owner.dropped { self.owners.remove(&key) } else { None };
-        Some(Completing { disposed, entry })
+        Some(Completing { disposed, attachments, entry })
     }
 
     /// An owner's handle is gone. What is to be dropped outside the lock.

@@ -1,6 +1,7 @@
 //! The service around longrun's core, for any runtime.
 #![forbid(unsafe_code)]
 
+mod attach;
 #[cfg(all(test, not(longrun_loom)))]
 mod broken;
 mod callbacks;

@@ -11,6 +11,7 @@ use std::{
 use longrun_core::{Caller, ClaimSource, Event, OwnerKey, Reply, SessionId, TaskId, TaskSnapshot};
 
 use crate::{
+    attach::Attachments,
     completion::{Completed, Completion},
     error::{Broken, ScopeError, StartError},
     inbox::{Inbox, Notice},
@@ -55,8 +56,13 @@ impl OwnerBuilder {
         let Self { scope, session, busy, inbox } = self;
         let event = Event::OpenOwner { session: session.clone(), scope: scope.node.key, busy };
         let disposed = Completion::new();
-        let entry =
-            OwnerEntry { inbox, disposed: Arc::clone(&disposed), dropped: false, ended: false };
+        let entry = OwnerEntry {
+            inbox,
+            disposed: Arc::clone(&disposed),
+            attachments: Attachments::default(),
+            dropped: false,
+            ended: false,
+        };
         let opened = scope.node.inner.send_and(event, |state, reply| {
             let Reply::Owner { owner, replaced } = reply else { unreachable!("an owner's key") };
             state.owners.insert(owner, entry);

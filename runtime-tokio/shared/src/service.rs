@@ -37,7 +37,7 @@ use crate::{
 /// not outlive it.
 #[derive(Clone)]
 pub struct TaskService {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
     held: Arc<Held>,
 }
 

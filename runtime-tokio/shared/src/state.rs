@@ -13,6 +13,7 @@ use longrun_core::{
 };
 
 use crate::{
+    attach::Attachments,
     callbacks::{Changed, TaskDone},
     completion::Completion,
     error::{BoxError, Broken},
@@ -52,6 +53,8 @@ pub(crate) struct State {
     pub(crate) listeners: BTreeMap<ListenerKey, Listener>,
     pub(crate) observers: BTreeMap<ObserverKey, Observer>,
     pub(crate) owners: BTreeMap<OwnerKey, OwnerEntry>,
+    /// What is kept for callers without an owner, until the shutdown.
+    pub(crate) attachments: Attachments,
     pub(crate) waits: BTreeMap<WaiterKey, WaitEntry>,
     /// The deadline that the timer knows of.
     armed: Option<Instant>,
@@ -64,6 +67,7 @@ pub(crate) struct State {
 pub(crate) struct OwnerEntry {
     pub(crate) inbox: Option<Arc<dyn Inbox>>,
     pub(crate) disposed: Arc<Completion<Ended>>,
+    pub(crate) attachments: Attachments,
     /// Its handle is gone: forget it once its disposal has ended.
     pub(crate) dropped: bool,
     /// Its disposal has ended: forget it once its handle is gone.
@@ -112,6 +116,7 @@ impl Inner {
             listeners: BTreeMap::new(),
             observers: BTreeMap::new(),
             owners: BTreeMap::new(),
+            attachments: Attachments::default(),
             waits: BTreeMap::new(),
             armed: None,
             taps,

@@ -17,8 +17,10 @@ pub struct BashConfig {
     pub timeout: Duration,
     /// The cap on any foreground timeout.
     pub max_timeout: Duration,
-    /// How many bytes of each output stream are kept.
+    /// How many bytes of each output stream are kept in memory.
     pub memory_bytes: usize,
+    /// Where longer output goes; nowhere if absent, and then only its end is kept.
+    pub spill: Option<SpillConfig>,
     /// How long what got a SIGTERM may take before it gets a SIGKILL.
     pub grace: Duration,
     /// How long after the end an output pipe may stay open, and how long after
@@ -28,6 +30,26 @@ pub struct BashConfig {
     pub shell: OsString,
     /// Variables that commands inherit although their names look like secrets.
     pub pass_env: Vec<OsString>,
+}
+
+/// Where output goes that is longer than what is kept in memory.
+#[derive(Clone, Debug)]
+pub struct SpillConfig {
+    /// The directory in which a private one is made when it is needed; absolute.
+    pub dir: PathBuf,
+    /// How many bytes of a stream are kept in its file, from the first one on.
+    pub stream_bytes: u64,
+    /// How many bytes the files of one owner may have in all. Whoever runs commands
+    /// without tools, and so without owners, has one such budget for all of them.
+    pub owner_bytes: u64,
+}
+
+impl Default for SpillConfig {
+    /// In the system's directory for temporary files: 64 MiB of a stream, 512 MiB of an
+    /// owner.
+    fn default() -> Self {
+        Self { dir: std::env::temp_dir(), stream_bytes: 64 << 20, owner_bytes: 512 << 20 }
+    }
 }
 
 /// Why a configuration was turned down.
@@ -56,6 +78,12 @@ pub enum ConfigError {
         /// The cap.
         max_timeout: Duration,
     },
+    /// The directory for long output is relative.
+    #[error("bash spill directory {path:?} is relative: expected an absolute path")]
+    RelativeSpillDir {
+        /// What was given.
+        path: PathBuf,
+    },
     /// No room for output.
     #[error("bash memory_bytes is {value}: expected at least 4, the length of one character")]
     Memory {
@@ -76,6 +104,7 @@ impl BashConfig {
             timeout: Duration::from_secs(120),
             max_timeout: Duration::from_secs(600),
             memory_bytes: 64_000,
+            spill: Some(SpillConfig::default()),
             grace: Duration::from_secs(3),
             drain: Duration::from_secs(2),
             shell: "bash".into(),
@@ -86,6 +115,9 @@ impl BashConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         if !self.cwd.is_absolute() {
             return Err(ConfigError::RelativeCwd { path: self.cwd.clone() });
+        }
+        if let Some(spill) = self.spill.as_ref().filter(|spill| !spill.dir.is_absolute()) {
+            return Err(ConfigError::RelativeSpillDir { path: spill.dir.clone() });
         }
         let spans = [
             ("timeout", self.timeout),
@@ -133,5 +165,7 @@ mod tests {
         assert!(refused(|config| config.max_timeout = Duration::from_secs(1)).contains("at most"));
         assert!(refused(|config| config.memory_bytes = 0).contains("memory_bytes"));
         assert!(refused(|config| config.shell.clear()).contains("shell"));
+        let spill = SpillConfig { dir: "here".into(), ..SpillConfig::default() };
+        assert!(refused(|config| config.spill = Some(spill)).contains("spill directory"));
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use crate::process::{Delta, Exit};
+use crate::process::{Delta, Exit, SpillFiles};
 
 use super::BashProcess;
 use super::request::{BashError, BashSpec};
@@ -34,6 +34,8 @@ pub struct ForegroundResult {
     pub timeout: Duration,
     /// The last part of what it wrote, fit for a model, and how much was lost before it.
     pub output: Delta,
+    /// The files that hold what `output` has lost, for as long as this is kept.
+    pub files: SpillFiles,
     /// How many processes outlived the shell's own exit and were ended.
     pub leftovers_ended: usize,
     /// Whether the output was read to its end. If not, a process that left the
@@ -157,6 +159,7 @@ impl Foreground {
             cause: Cause::Exited,
             timeout: self.timeout,
             output: self.process.read_delta(),
+            files: self.process.files(),
             leftovers_ended: 0,
             drained: false,
             left_session: 0,

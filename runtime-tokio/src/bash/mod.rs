@@ -23,9 +23,11 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::time::Instant;
 
-use crate::process::{Cursor, Delta, Exit, LogChunk, Process, Stream};
+use crate::process::{
+    Cursor, Delta, Exit, LogChunk, Process, SpillBudget, SpillFiles, SpillPlan, SpillStore, Stream,
+};
 
-pub use self::config::{BashConfig, ConfigError};
+pub use self::config::{BashConfig, ConfigError, SpillConfig};
 pub use self::exit::BashExit;
 pub use self::foreground::{Cause, ForegroundResult};
 #[cfg(feature = "tools")]
@@ -37,17 +39,27 @@ pub use self::request::{BashError, BashRequest, BashSpec};
 #[derive(Clone, Debug)]
 pub struct BashExecutor {
     config: BashConfig,
+    spill: Option<SpillPlan>,
 }
 
 impl BashExecutor {
-    /// An executor with that configuration.
+    /// An executor with that configuration. Removes what harnesses that died have left in
+    /// the directory for long output, and blocks for that.
     ///
     /// # Errors
     ///
     /// [`ConfigError`] names the setting that was wrong and what was expected.
     pub fn new(config: BashConfig) -> Result<Self, ConfigError> {
         config.check()?;
-        Ok(Self { config })
+        let spill = config.spill.as_ref().map(|spill| SpillPlan {
+            store: SpillStore::new(&spill.dir),
+            stream_bytes: spill.stream_bytes,
+            budget: SpillBudget::new(spill.owner_bytes),
+        });
+        if let Some(spill) = &spill {
+            spill.store.sweep();
+        }
+        Ok(Self { config, spill })
     }
 
     /// Its configuration.
@@ -64,7 +76,7 @@ impl BashExecutor {
     /// [`BashError`] if the request makes no sense, or if it is known already
     /// that it cannot be started: no such directory, no shell.
     pub fn resolve(&self, request: BashRequest) -> Result<BashSpec, BashError> {
-        request::resolve(&self.config, request)
+        request::resolve(&self.config, self.spill.clone(), request)
     }
 
     /// Starts a command in the background. Nothing but a kill limits its time.
@@ -119,7 +131,9 @@ impl BashProcess {
     /// What came since the last read, both streams in one text fit for a model, see
     /// [`Delta::text`].
     pub fn read(&self) -> String {
-        self.read_delta().text()
+        let delta = self.read_delta();
+        let files = self.process.files();
+        delta.text_telling(|stream| files.state(stream).whereabouts())
     }
 
     /// What came since the last read, in sections. It moves the same cursor as
@@ -133,6 +147,12 @@ impl BashProcess {
     /// none moves the cursor of [`read`](Self::read).
     pub fn read_with(&self, cursor: &mut Cursor) -> Delta {
         self.process.read(cursor)
+    }
+
+    /// The files that hold what memory does not.
+    #[must_use]
+    pub fn files(&self) -> SpillFiles {
+        self.process.files()
     }
 
     /// The bytes of a stream from an offset on, as they were written, as far as they are

@@ -5,7 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::process::{ProcessSpec, SpawnError, check_directory, check_program};
+use crate::process::{
+    ProcessSpec, SpawnError, SpillBudget, SpillPlan, check_directory, check_program,
+};
 
 use super::config::BashConfig;
 use super::env;
@@ -27,6 +29,9 @@ pub struct BashRequest {
     pub env: Vec<(OsString, OsString)>,
     /// What the command reads from its standard input; nothing if absent.
     pub stdin: Option<Vec<u8>>,
+    /// What its output may take on disk, together with that of others; by default the
+    /// executor's.
+    pub spill_budget: Option<SpillBudget>,
 }
 
 impl BashRequest {
@@ -128,8 +133,12 @@ pub enum BashError {
     Spawn(#[from] SpawnError),
 }
 
-pub(super) fn resolve(config: &BashConfig, request: BashRequest) -> Result<BashSpec, BashError> {
-    let BashRequest { command, workdir, timeout_ms, env, stdin } = request;
+pub(super) fn resolve(
+    config: &BashConfig,
+    spill: Option<SpillPlan>,
+    request: BashRequest,
+) -> Result<BashSpec, BashError> {
+    let BashRequest { command, workdir, timeout_ms, env, stdin, spill_budget } = request;
     check_command(&command)?;
     for (name, value) in &env {
         check_variable(name, value)?;
@@ -147,6 +156,7 @@ pub(super) fn resolve(config: &BashConfig, request: BashRequest) -> Result<BashS
         env: environment.vars.into_iter().collect(),
         stdin,
         memory_bytes: config.memory_bytes,
+        spill: spill.map(|plan| SpillPlan { budget: spill_budget.unwrap_or(plan.budget), ..plan }),
         grace: config.grace,
         drain: config.drain,
     };

@@ -39,7 +39,7 @@ impl Driver {
     pub(crate) async fn run(self) {
         let Self { guard, leader, stdout, stderr, grace, drain } = self;
         let shared = &guard.0;
-        let mut reading = pin!(pipes::drain(stdout, stderr, &shared.output));
+        let mut reading = pin!(pipes::drain(stdout, stderr, &shared.output, &shared.spills.0));
         let mut watch = Watch::new(shared, leader, grace);
         let mut drained = false;
         {

@@ -101,6 +101,7 @@ mod session;
 mod shared;
 mod signals;
 mod spawn;
+mod spill;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -127,6 +128,7 @@ pub use self::closed::{Closed, Left, Signals};
 pub use self::exit::{Exit, SignalNumber};
 pub use self::guardian::disable_guardian;
 pub use self::spawn::{ProcessSpec, Resource, SpawnError, check_directory, check_program};
+pub use self::spill::{SpillBudget, SpillFiles, SpillPlan, SpillState, SpillStop, SpillStore};
 
 /// A running process, or one that has ended.
 ///
@@ -159,7 +161,7 @@ impl Process {
         let Spawned { kin, pidfd, stdout, stderr } = spawn::spawn(spec)?;
         let charge = charge.of(&kin);
         let custody = Custody::new(kin, pidfd.map(Arc::new), signals);
-        let shared = Arc::new(Shared::new(custody, charge, spec.memory_bytes));
+        let shared = Arc::new(Shared::new(custody, charge, spec));
         // From here on whatever fails ends the process again.
         let guard = Guard(Arc::clone(&shared));
         let fail = |source: io::Error| spawn::failure(spec, source);
@@ -279,6 +281,13 @@ impl Process {
     /// was written.
     pub fn read_text(&self, stream: Stream, cursor: &mut TextCursor) -> StreamText {
         cursor.read(self.shared.output.lock().log(stream))
+    }
+
+    /// The files that hold what memory does not. They outlive the handle for as long as
+    /// this is kept.
+    #[must_use]
+    pub fn files(&self) -> SpillFiles {
+        self.shared.spills.clone()
     }
 
     /// The bytes of a stream from an offset on, as far as they are kept.

@@ -7,6 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use longrun_core::output::{Capture, Stream};
 use tokio::net::unix::pipe::Receiver;
 
+use super::spill::{SpillWriter, Spills};
+
 /// As much as a pipe holds by default, so one read empties it.
 const BUFFER_BYTES: usize = 64 * 1024;
 
@@ -31,6 +33,13 @@ impl SharedOutput {
     /// order in which readers will see it.
     fn arrived(&self, stream: Stream, bytes: &[u8]) {
         self.lock().append(stream, bytes);
+    }
+
+    /// All that a stream has brought, if with so many bytes more it is no longer here.
+    fn before_loss(&self, stream: Stream, more: usize) -> Option<Vec<u8>> {
+        let output = self.lock();
+        let log = output.log(stream);
+        log.would_lose_first(more).then(|| log.read_from(0).bytes)
     }
 
     /// Says that a stream brings nothing more. May be repeated.
@@ -83,9 +92,23 @@ impl Pipe {
         }
     }
 
-    fn file(&self, output: &SharedOutput) {
-        if self.filled > 0 {
-            output.arrived(self.stream, &self.buffer[..self.filled]);
+    async fn file(&self, output: &SharedOutput, spill: Option<&mut SpillWriter<'_>>) {
+        let bytes = &self.buffer[..self.filled];
+        if let Some(spill) = spill {
+            if spill.is_unused()
+                && let Some(before) = output.before_loss(self.stream, bytes.len())
+            {
+                spill.write(&before).await;
+            }
+            if !spill.is_unused() {
+                spill.write(bytes).await;
+            }
+            if !self.open {
+                spill.finish().await;
+            }
+        }
+        if !bytes.is_empty() {
+            output.arrived(self.stream, bytes);
         }
         if !self.open {
             output.ended(self.stream);
@@ -95,7 +118,13 @@ impl Pipe {
 
 /// Reads both pipes until nobody holds a writing end any more. Never stops before: a
 /// full pipe would stop the process.
-pub(crate) async fn drain(mut stdout: Pipe, mut stderr: Pipe, output: &SharedOutput) {
+pub(crate) async fn drain(
+    mut stdout: Pipe,
+    mut stderr: Pipe,
+    output: &SharedOutput,
+    spills: &Spills,
+) {
+    let mut spilled = [spills.writer(Stream::Stdout), spills.writer(Stream::Stderr)];
     let mut looks = 0;
     while stdout.open || stderr.open {
         tokio::select! {
@@ -110,8 +139,8 @@ pub(crate) async fn drain(mut stdout: Pipe, mut stderr: Pipe, output: &SharedOut
         // what was written to standard output before it is in hand then as well.
         stderr.look();
         stdout.look();
-        stdout.file(output);
-        stderr.file(output);
+        stdout.file(output, spilled[0].as_mut()).await;
+        stderr.file(output, spilled[1].as_mut()).await;
         looks += 1;
         if looks % LOOKS_PER_TURN == 0 {
             tokio::task::yield_now().await;

@@ -1,6 +1,6 @@
 //! What the handle of a process and its driver have in common.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use longrun_core::output::Stream;
 use tokio::sync::{Notify, watch};
@@ -10,6 +10,8 @@ use super::custody::Custody;
 use super::exit::Exit;
 use super::guardian::Charge;
 use super::pipes::SharedOutput;
+use super::spawn::ProcessSpec;
+use super::spill::{SpillFiles, Spills};
 
 /// What somebody wants of the driver; a later one includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,6 +42,7 @@ struct Requests {
 pub(crate) struct Shared {
     pub(crate) custody: Custody,
     pub(crate) output: SharedOutput,
+    pub(crate) spills: SpillFiles,
     pub(crate) facts: watch::Sender<Facts>,
     /// Until nothing of it is left.
     charge: Mutex<Option<Charge>>,
@@ -50,10 +53,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(custody: Custody, charge: Charge, memory_bytes: usize) -> Self {
+    pub(crate) fn new(custody: Custody, charge: Charge, spec: &ProcessSpec) -> Self {
         Self {
             custody,
-            output: SharedOutput::new(memory_bytes),
+            output: SharedOutput::new(spec.memory_bytes),
+            spills: SpillFiles(Arc::new(Spills::new(spec.spill.clone()))),
             charge: Mutex::new(Some(charge)),
             facts: watch::Sender::new(Facts::default()),
             requests: Mutex::new(Requests { want: Want::Nothing, closed: false }),

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 
 use super::session::Kin;
+use super::spill::SpillPlan;
 use super::{before_exec, marker, session};
 
 /// Everything that a process needs to start. Nothing is filled in: the
@@ -30,8 +31,10 @@ pub struct ProcessSpec {
     pub env: Vec<(OsString, OsString)>,
     /// What it reads from its standard input; nothing if absent.
     pub stdin: Option<Vec<u8>>,
-    /// How many bytes of each output stream are kept.
+    /// How many bytes of each output stream are kept in memory.
     pub memory_bytes: usize,
+    /// Where a stream goes that is longer; nowhere if absent.
+    pub spill: Option<SpillPlan>,
     /// How long what got a SIGTERM may take before it gets a SIGKILL.
     pub grace: Duration,
     /// How long a pipe may stay open after the last known process has gone.

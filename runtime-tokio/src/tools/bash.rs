@@ -1,6 +1,9 @@
 //! `bash`: commands in the foreground and in the background.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{
+    convert::Infallible,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use longrun_shared::{
     Hooks, OwnerScope, StartError, TaskId, TaskService, TaskSpec, core::controls::Card,
@@ -12,7 +15,10 @@ use super::{
     bash_args::BashArgs,
     foreground::{background_reply, foreground_reply, moved_reply},
 };
-use crate::bash::{BashExecutor, BashProcess, BashRequest, BashSpec, Foreground, Turn};
+use crate::{
+    bash::{BashExecutor, BashProcess, BashRequest, BashSpec, Foreground, Turn},
+    process::{SpillBudget, SpillFiles},
+};
 
 /// How the tool is offered.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +58,27 @@ pub struct Bash {
     service: TaskService,
     executor: BashExecutor,
     options: BashOptions,
+}
+
+/// What the commands of one owner have on disk.
+struct Kept {
+    budget: SpillBudget,
+    /// The files of foreground commands, whose results name them. Those of a task go with
+    /// its record.
+    files: Mutex<Vec<SpillFiles>>,
+}
+
+impl Kept {
+    fn new(executor: &BashExecutor) -> Self {
+        let bytes = executor.config().spill.as_ref().map_or(0, |spill| spill.owner_bytes);
+        Self { budget: SpillBudget::new(bytes), files: Mutex::default() }
+    }
+
+    fn keep(&self, files: &SpillFiles) {
+        if files.any() {
+            self.files.lock().unwrap_or_else(PoisonError::into_inner).push(files.clone());
+        }
+    }
 }
 
 impl Bash {
@@ -140,7 +167,9 @@ impl Bash {
             Ok(args) => args,
             Err(error) => return ToolReply::error(error),
         };
+        let kept = self.service.attachment(call.owner, || Kept::new(&self.executor));
         let request = BashRequest {
+            spill_budget: Some(kept.budget.clone()),
             workdir: call.workdir(args.workdir),
             timeout_ms: args.timeout_ms,
             ..BashRequest::new(args.command)
@@ -152,7 +181,7 @@ impl Bash {
         if args.run_in_background {
             self.in_background(call.owner, spec)
         } else {
-            self.in_foreground(call, spec).await
+            self.in_foreground(call, spec, &kept).await
         }
     }
 
@@ -180,7 +209,7 @@ impl Bash {
         }
     }
 
-    async fn in_foreground(&self, call: &Call<'_>, spec: BashSpec) -> ToolReply {
+    async fn in_foreground(&self, call: &Call<'_>, spec: BashSpec, kept: &Kept) -> ToolReply {
         let label = spec.command().to_owned();
         let mut run = match Foreground::start(spec) {
             Ok(run) => run,
@@ -197,7 +226,9 @@ impl Bash {
                 }
             }
             if turn != Turn::Asked {
-                return foreground_reply(&run.end(turn).await, refused.as_deref());
+                let result = run.end(turn).await;
+                kept.keep(&result.files);
+                return foreground_reply(&result, refused.as_deref());
             }
         }
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::ToolReply;
 use crate::{
     bash::{Cause, Foreground, ForegroundResult, Turn, count},
-    process::{Delta, Exit, Stream},
+    process::{Delta, Exit, SpillFiles, Stream},
 };
 
 /// A command that has ended, and why it could not go on as a background task, if it
@@ -15,7 +15,7 @@ pub(super) fn foreground_reply(result: &ForegroundResult, refused: Option<&str>)
     let mut markers = ends(result);
     markers.extend(refused.map(|why| format!("[not moved to the background: {why}]")));
     markers.extend(exit(result));
-    let text = text(&result.output, "(no output)", &markers);
+    let text = text(&result.output, &result.files, "(no output)", &markers);
     ToolReply { text, value: value(result), is_error: result.cause == Cause::Aborted }
 }
 
@@ -30,7 +30,10 @@ pub(super) fn moved_reply(run: &Foreground, turn: Turn, id: &TaskId) -> ToolRepl
             _ => "moved to the background on request",
         };
         let marker = format!("[{why}: still running as background task {id}; {what_to_do}]");
-        return background_reply(id, text(&output, "(no output yet)", &[marker]));
+        return background_reply(
+            id,
+            text(&output, &run.process.files(), "(no output yet)", &[marker]),
+        );
     };
     let result = run.so_far(exit_of_shell);
     let alive = match turn {
@@ -48,7 +51,7 @@ pub(super) fn moved_reply(run: &Foreground, turn: Turn, id: &TaskId) -> ToolRepl
     let markers: Vec<String> = [marker].into_iter().chain(exit(&result)).collect();
     let mut value = value(&result);
     value["taskId"] = json!(id);
-    ToolReply::new(text(&result.output, "(no output)", &markers), value)
+    ToolReply::new(text(&result.output, &result.files, "(no output)", &markers), value)
 }
 
 /// A command in the background.
@@ -57,8 +60,8 @@ pub(super) fn background_reply(id: &TaskId, text: String) -> ToolReply {
 }
 
 /// The output, and what a reader must know of it, each on a line of its own.
-fn text(output: &Delta, nothing: &str, markers: &[String]) -> String {
-    let mut text = output.text();
+fn text(output: &Delta, files: &SpillFiles, nothing: &str, markers: &[String]) -> String {
+    let mut text = output.text_telling(|stream| files.state(stream).whereabouts());
     if text.is_empty() {
         text.push_str(nothing);
     }

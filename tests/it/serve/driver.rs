@@ -32,9 +32,15 @@ pub(super) struct Serve {
 
 impl Serve {
     pub(super) fn start(options: &[&str]) -> Self {
+        Self::start_under(&[], options)
+    }
+
+    /// Started by that command, such as one that sets limits.
+    pub(super) fn start_under(command: &[&str], options: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_longrun-under-test"))
-            .arg("serve")
+        let words = [command, &[env!("CARGO_BIN_EXE_longrun-under-test"), "serve"]].concat();
+        let mut child = Command::new(words[0])
+            .args(&words[1..])
             .args(options)
             .current_dir(folder.path())
             .stdin(Stdio::piped())

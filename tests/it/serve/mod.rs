@@ -7,6 +7,7 @@ mod ends;
 mod leftovers;
 mod owners;
 mod record;
+mod spill;
 mod states;
 mod storm;
 mod story;

@@ -10,7 +10,7 @@ use longrun_shared::{
 
 use super::Failure;
 use crate::{
-    bash::BashConfig,
+    bash::{BashConfig, SpillConfig},
     record,
     tools::{BashOptions, OnTimeout},
 };
@@ -45,6 +45,12 @@ pub(crate) struct Options {
     /// How much of each output stream is kept in memory, in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 64_000)]
     memory_bytes: usize,
+    /// How much of a longer output stream is kept in a file, in bytes; 0 for no files.
+    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
+    spill_bytes: u64,
+    /// The directory for such files; by default the system's for temporary files.
+    #[arg(long, value_name = "DIR")]
+    spill_dir: Option<PathBuf>,
     /// How long a process may take to end after SIGTERM, before it gets SIGKILL.
     #[arg(long, value_name = "MS", default_value_t = 3_000)]
     grace_ms: u64,
@@ -111,7 +117,12 @@ impl Options {
     }
 
     pub(super) fn bash(&self) -> std::io::Result<BashConfig> {
+        let mut spill = SpillConfig { stream_bytes: self.spill_bytes, ..SpillConfig::default() };
+        if let Some(dir) = &self.spill_dir {
+            spill.dir = std::env::current_dir()?.join(dir);
+        }
         Ok(BashConfig {
+            spill: (self.spill_bytes > 0).then_some(spill),
             timeout: Duration::from_millis(self.timeout_ms),
             max_timeout: Duration::from_millis(self.max_timeout_ms),
             memory_bytes: self.memory_bytes,

@@ -31,6 +31,7 @@ fn spec(script: &str) -> ProcessSpec {
         env: vec![("PATH".into(), path)],
         stdin: None,
         memory_bytes: 64_000,
+        spill: None,
         grace: PATIENCE,
         drain: PATIENCE,
     }

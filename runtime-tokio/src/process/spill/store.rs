@@ -1,0 +1,205 @@
+//! The private directory that spill files lie in.
+//!
+//! Everybody may write to a directory for temporary files, so nothing in it is trusted:
+//! what we make there we make under a name that nobody can guess, exclusively, for
+//! ourselves alone, and from then on we refer to it by its descriptor.
+//!
+//! As long as a directory is in use its descriptor holds a lock. The lock ends with the
+//! process, however it ends; so who finds a directory that is not locked may remove it.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
+
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+
+/// What the names of our directories begin with.
+const PREFIX: &str = "longrun-spill-";
+
+/// How often a directory is made anew where somebody swept it between its making and
+/// its locking.
+const TRIES: u32 = 8;
+
+/// Makes spill files, in a private directory below a given one. The private one is made
+/// with the first file and removed with the last; with the first, what dead harnesses
+/// left beside it is removed, too. Clones share it.
+#[derive(Clone, Debug)]
+pub struct SpillStore(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    parent: PathBuf,
+    current: Mutex<Weak<PrivateDir>>,
+    numbers: AtomicU64,
+    swept: Once,
+}
+
+impl SpillStore {
+    /// A store below that directory. Nothing is made or looked at before it is needed.
+    #[must_use]
+    pub fn new(parent: impl Into<PathBuf>) -> Self {
+        Self(Arc::new(Inner {
+            parent: parent.into(),
+            current: Mutex::default(),
+            numbers: AtomicU64::new(1),
+            swept: Once::new(),
+        }))
+    }
+
+    /// The directory below which it makes its own.
+    #[must_use]
+    pub fn parent(&self) -> &Path {
+        &self.0.parent
+    }
+
+    /// Removes what harnesses of this user that are dead have left there, once for all
+    /// clones. The first file does that by itself. Blocks for as long as it takes.
+    pub fn sweep(&self) {
+        self.0.swept.call_once(|| sweep(&self.0.parent));
+    }
+
+    /// Makes an empty file. Blocks for some system calls.
+    pub(super) fn create(&self) -> io::Result<SpillFile> {
+        // Before the first file: what is left over may be what fills the disk.
+        self.sweep();
+        let dir = self.dir()?;
+        let name = format!("{}.out", self.0.numbers.fetch_add(1, Ordering::Relaxed));
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&dir.fd, &name, flags, Mode::RUSR | Mode::WUSR)?;
+        Ok(SpillFile { file: File::from(file), entry: Arc::new(Entry { dir, name }) })
+    }
+
+    fn dir(&self) -> io::Result<Arc<PrivateDir>> {
+        let mut current = self.0.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(dir) = current.upgrade() {
+            return Ok(dir);
+        }
+        let dir = Arc::new(PrivateDir::create(&self.0.parent)?);
+        *current = Arc::downgrade(&dir);
+        Ok(dir)
+    }
+}
+
+/// A file that is being written.
+#[derive(Debug)]
+pub(super) struct SpillFile {
+    pub(super) file: File,
+    pub(super) entry: Arc<Entry>,
+}
+
+/// A file's place in its directory. Dropping it removes the file.
+pub(super) struct Entry {
+    dir: Arc<PrivateDir>,
+    name: String,
+}
+
+impl Entry {
+    pub(super) fn path(&self) -> PathBuf {
+        self.dir.path.join(&self.name)
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Entry").field(&self.path()).finish()
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        if let Err(error) = rustix::fs::unlinkat(&self.dir.fd, &self.name, AtFlags::empty()) {
+            tracing::warn!(path = %self.path().display(), %error, "a spill file is left");
+        }
+    }
+}
+
+#[derive(Debug)]
+struct PrivateDir {
+    path: PathBuf,
+    fd: OwnedFd,
+}
+
+impl PrivateDir {
+    fn create(parent: &Path) -> io::Result<Self> {
+        for _ in 0..TRIES {
+            let path = parent.join(format!("{PREFIX}{:016x}", random()));
+            match fs::DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(error),
+            }
+            let fd = open_dir(&path)?;
+            // Somebody who sweeps may have been quicker, and then it is gone.
+            let locked = rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive).is_ok();
+            if locked && is_at(&fd, &path) {
+                return Ok(Self { path, fd });
+            }
+        }
+        Err(io::Error::other("every directory that is made is removed by somebody else"))
+    }
+}
+
+impl Drop for PrivateDir {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir(&self.path) {
+            tracing::warn!(path = %self.path.display(), %error, "a spill directory is left");
+        }
+    }
+}
+
+/// Sixty-four bits that nobody can guess: the keys of the standard library's hasher come
+/// from the system's random numbers.
+fn random() -> u64 {
+    RandomState::new().hash_one(std::process::id())
+}
+
+fn open_dir(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?)
+}
+
+/// Whether the directory of that descriptor is what that path leads to.
+fn is_at(fd: &OwnedFd, path: &Path) -> bool {
+    let (Ok(open), Ok(there)) = (rustix::fs::fstat(fd), fs::symlink_metadata(path)) else {
+        return false;
+    };
+    (open.st_dev, open.st_ino) == (there.dev(), there.ino())
+}
+
+fn sweep(parent: &Path) {
+    // If the directory cannot be read, making one in it will say so.
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    for entry in entries.flatten() {
+        if entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX)) {
+            let path = entry.path();
+            match sweep_one(&path) {
+                Ok(true) => tracing::info!(path = %path.display(), "a stale directory is removed"),
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::warn!(path = %path.display(), %error, "it could not be removed");
+                }
+            }
+        }
+    }
+}
+
+/// Removes a directory if it is ours and nobody holds it.
+fn sweep_one(path: &Path) -> io::Result<bool> {
+    let Ok(fd) = open_dir(path) else { return Ok(false) };
+    if rustix::fs::fstat(&fd)?.st_uid != rustix::process::geteuid().as_raw() {
+        return Ok(false);
+    }
+    if rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Ok(false);
+    }
+    // Follows no links, and removes nothing but what is in there.
+    fs::remove_dir_all(path)?;
+    Ok(true)
+}

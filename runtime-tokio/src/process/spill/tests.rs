@@ -1,0 +1,177 @@
+//! Spilling to real files. Every wait is for a write, which ends.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use super::*;
+
+struct World {
+    folder: TempDir,
+    plan: SpillPlan,
+    spill: Spill,
+}
+
+impl World {
+    fn new(stream_bytes: u64, owner_bytes: u64) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SpillStore::new(folder.path());
+        let plan = SpillPlan { store, stream_bytes, budget: SpillBudget::new(owner_bytes) };
+        Self { folder, plan, spill: Spill::default() }
+    }
+
+    fn writer(&self) -> SpillWriter<'_> {
+        SpillWriter::new(&self.spill, self.plan.clone())
+    }
+}
+
+fn kept(spill: &Spill) -> (PathBuf, u64, Option<SpillStop>) {
+    match spill.state() {
+        SpillState::Kept { path, bytes, stopped } => (path, bytes, stopped),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn entries(folder: &Path) -> usize {
+    fs::read_dir(folder).unwrap().count()
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+// contract: B8
+#[tokio::test]
+async fn nothing_is_made_before_it_is_needed_and_all_of_it_goes_again() {
+    let world = World::new(1000, 1000);
+    let mut writer = world.writer();
+    assert!(writer.is_unused());
+    assert_eq!((world.spill.state(), entries(world.folder.path())), (SpillState::Unused, 0));
+    writer.write(b"one, ").await;
+    writer.write(b"two").await;
+    writer.finish().await;
+    let (path, bytes, stopped) = kept(&world.spill);
+    assert_eq!((bytes, stopped), (8, None));
+    assert_eq!(fs::read(&path).unwrap(), b"one, two");
+    assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+    assert_eq!(world.plan.budget.left(), 992);
+    drop(writer);
+    let World { folder, plan, spill } = world;
+    drop(spill);
+    assert_eq!(entries(folder.path()), 0);
+    assert_eq!(plan.budget.left(), 1000);
+}
+
+// contract: B8, B7
+#[tokio::test]
+async fn a_file_ends_at_the_cap_of_its_stream() {
+    let world = World::new(10, 1000);
+    let mut writer = world.writer();
+    for _ in 0..100 {
+        writer.write(b"abcd").await;
+    }
+    writer.finish().await;
+    let (path, bytes, stopped) = kept(&world.spill);
+    assert_eq!((bytes, stopped), (10, Some(SpillStop::StreamCap)));
+    assert_eq!(fs::read(path).unwrap(), b"abcdabcdab");
+}
+
+// contract: B8
+#[tokio::test]
+async fn a_file_ends_where_its_owner_has_no_more() {
+    let world = World::new(100, 15);
+    let mut writer = world.writer();
+    writer.write(b"0123456789").await;
+    let other = Spill::default();
+    let mut second = SpillWriter::new(&other, world.plan.clone());
+    second.write(b"abcdefghij").await;
+    second.finish().await;
+    writer.finish().await;
+    let (path, bytes, stopped) = kept(&other);
+    assert_eq!((bytes, stopped), (5, Some(SpillStop::OwnerCap)));
+    assert_eq!(fs::read(path).unwrap(), b"abcde");
+    assert_eq!(kept(&world.spill).1, 10);
+    drop(other);
+    assert_eq!(world.plan.budget.left(), 5, "it is free again");
+}
+
+// contract: B8
+#[tokio::test]
+async fn where_there_is_no_directory_no_path_is_shown_and_the_next_one_tries_again() {
+    let world = World::new(100, 100);
+    let missing = world.folder.path().join("missing");
+    let plan = SpillPlan { store: SpillStore::new(&missing), ..world.plan.clone() };
+    let mut writer = SpillWriter::new(&world.spill, plan.clone());
+    writer.write(b"lost").await;
+    writer.finish().await;
+    writer.write(b"lost too").await;
+    let SpillState::Failed(why) = world.spill.state() else { panic!("{:?}", world.spill) };
+    assert!(why.contains("No such file or directory"), "{why}");
+    assert_eq!(world.plan.budget.left(), 100);
+    fs::create_dir(&missing).unwrap();
+    let other = Spill::default();
+    let mut second = SpillWriter::new(&other, plan);
+    second.write(b"kept").await;
+    second.finish().await;
+    assert_eq!(fs::read(kept(&other).0).unwrap(), b"kept");
+}
+
+// contract: B8
+#[tokio::test]
+async fn half_a_file_is_removed_and_not_named() {
+    let world = World::new(100, 100);
+    let mut writer = world.writer();
+    writer.write(b"the first half").await;
+    writer.finish().await;
+    let path = kept(&world.spill).0;
+    drop(writer);
+    world.spill.fail(&std::io::Error::from_raw_os_error(28));
+    assert_eq!(
+        world.spill.state(),
+        SpillState::Failed("No space left on device (os error 28)".into())
+    );
+    assert!(!path.exists());
+}
+
+// contract: B8, T3
+#[test]
+fn what_a_dead_harness_left_is_swept_and_what_lives_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let stale = folder.path().join("longrun-spill-00");
+    fs::create_dir(&stale).unwrap();
+    fs::write(stale.join("1.out"), "old").unwrap();
+    let (precious, link) = (folder.path().join("precious"), folder.path().join("longrun-spill-l"));
+    fs::create_dir(&precious).unwrap();
+    fs::write(precious.join("file"), "kept").unwrap();
+    symlink(&precious, &link).unwrap();
+    fs::write(folder.path().join("longrun-spill-file"), "no directory").unwrap();
+
+    let living = SpillStore::new(folder.path()).create().unwrap();
+    assert!(!stale.exists());
+    let second = SpillStore::new(folder.path()).create().unwrap();
+    for file in [&living, &second] {
+        assert!(file.entry.path().exists(), "each has a directory of its own, locked");
+    }
+    assert_eq!(fs::read_to_string(precious.join("file")).unwrap(), "kept");
+    assert!(link.is_symlink());
+}
+
+// contract: B8, A6
+#[test]
+fn a_name_that_somebody_else_has_made_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SpillStore::new(folder.path());
+    let first = store.create().unwrap();
+    let dir = first.entry.path().parent().unwrap().to_owned();
+    let victim = folder.path().join("victim");
+    fs::write(&victim, "as it was").unwrap();
+    symlink(&victim, dir.join("2.out")).unwrap();
+    let error = store.create().unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "as it was");
+    let third = store.create().unwrap();
+    assert_eq!(third.file.metadata().unwrap().size(), 0);
+    fs::remove_file(dir.join("2.out")).unwrap();
+}
