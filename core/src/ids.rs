@@ -248,4 +248,12 @@ mod tests {
         }
         assert_eq!(TaskId::parse("bash-18446744073709551616"), Err(InvalidTaskId), "too large");
     }
+
+    // contract: A6
+    #[test]
+    fn a_name_is_shown_as_it_is_and_escaped_where_it_is_looked_into() {
+        let session = SessionId::new("ann\n");
+        assert_eq!((session.as_str(), session.to_string().as_str()), ("ann\n", "ann\n"));
+        assert_eq!(format!("{session:?} {:?}", TaskKey(7)), "\"ann\\n\" task#7");
+    }
 }

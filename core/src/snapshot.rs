@@ -110,3 +110,21 @@ impl Outcome {
         Self { output: Some(output.into()), ..self }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // contract: L2
+    #[test]
+    fn what_is_said_of_an_outcome_is_in_it() {
+        let outcome = Outcome::completed().with_output("42").with_detail("exit code: 0");
+        let Outcome { end, detail, output } = outcome;
+        assert_eq!(
+            (end, detail.as_deref(), output.as_deref()),
+            (End::Completed, Some("exit code: 0"), Some("42"),)
+        );
+        assert_eq!(Outcome::killed().end, End::Killed);
+        assert_eq!(Outcome::failed("no shell").detail.as_deref(), Some("no shell"));
+    }
+}

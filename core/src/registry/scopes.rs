@@ -252,3 +252,30 @@ impl Registry {
         Ok(Reply::Done)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Event, Now, SessionId};
+
+    // contract: C4
+    #[test]
+    fn a_closed_scope_is_forgotten_with_the_last_that_is_below() {
+        let mut registry = Registry::new(Config::default()).unwrap();
+        let send = |registry: &mut Registry, event| {
+            registry.handle(Now::default(), event, &mut Vec::new()).unwrap()
+        };
+        let open = |parent| Event::OpenScope { parent };
+        let Reply::Scope(outer) = send(&mut registry, open(None)) else { panic!() };
+        let Reply::Scope(inner) = send(&mut registry, open(Some(outer))) else { panic!() };
+        let scope = Some(inner);
+        let owner = Event::OpenOwner { session: SessionId::new("s"), scope, busy: false };
+        let Reply::Owner { owner, .. } = send(&mut registry, owner) else { panic!() };
+        send(&mut registry, Event::CloseScope { scope: inner });
+        assert_eq!(registry.scopes.scopes.len(), 2, "an owner is in it");
+        send(&mut registry, Event::OwnerDropped { owner });
+        assert_eq!(registry.scopes.scopes.len(), 1, "the outer one is open");
+        send(&mut registry, Event::CloseScope { scope: outer });
+        assert_eq!(registry.scopes.scopes.len(), 0);
+    }
+}

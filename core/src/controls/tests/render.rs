@@ -138,6 +138,23 @@ proptest! {
 
     // contract: M11
     #[test]
+    fn a_list_keeps_each_row_that_has_room_with_its_line_end(tasks in prop::collection::vec(any_task(), 3..6)) {
+        let whole = list_text(&tasks, usize::MAX);
+        let longest = whole.lines().map(str::len).max().unwrap();
+        // The last line counts as many bytes whatever it names, so this is just enough room
+        // for the longest row, or for others, and one byte less is not.
+        let last = format!("({0} of {0} tasks left out; task_output reads each by its id)", tasks.len());
+        for room in [longest, longest + 1] {
+            let list = list_text(&tasks, last.len() + room);
+            let kept = list.lines().count() - 1;
+            let used: usize = list.lines().take(kept).map(|row| row.len() + 1).sum();
+            prop_assert!(used <= room, "{} of {}", used, room);
+            prop_assert!(whole.len() <= last.len() + room || list.contains("left out; task_output"));
+        }
+    }
+
+    // contract: M11
+    #[test]
     fn a_list_is_within_its_cap_and_accounts_for_every_task(
         tasks in prop::collection::vec(any_task(), 1..40), cap in 0..4000_usize,
     ) {

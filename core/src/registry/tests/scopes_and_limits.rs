@@ -169,3 +169,21 @@ fn what_is_registered_in_a_scope_ends_with_it_and_so_does_what_is_below() {
     story.start();
     assert!(story.commands().iter().all(|command| !matches!(command, Command::NotifyDone { .. })));
 }
+
+// contract: C2, C3, T1
+#[test]
+fn what_is_registered_can_be_asked_and_so_can_whether_the_service_closes() {
+    let mut story = Story::new();
+    let Reply::Observer(observer) = story.send(Event::AddObserver { scope: None }) else {
+        panic!()
+    };
+    assert!(story.registry.has_observer(observer));
+    story.send(Event::ObserverRemoved { observer });
+    assert!(!story.registry.has_observer(observer));
+    let (task, _) = story.start();
+    assert_eq!((story.registry.is_closing(), story.registry.is_closed()), (false, false));
+    story.send(Event::Shutdown);
+    assert_eq!((story.registry.is_closing(), story.registry.is_closed()), (true, false));
+    story.settle(task);
+    assert_eq!((story.registry.is_closing(), story.registry.is_closed()), (true, true));
+}
