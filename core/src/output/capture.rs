@@ -95,6 +95,12 @@ impl Capture {
         self.log_mut(stream).finish();
     }
 
+    /// Whether both streams have ended.
+    #[must_use]
+    pub const fn ended(&self) -> bool {
+        self.stdout.ended() && self.stderr.ended()
+    }
+
     /// The log of one stream.
     #[must_use]
     pub const fn log(&self, stream: Stream) -> &Log {

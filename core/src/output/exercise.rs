@@ -3,7 +3,9 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{Capture, Clean, Cleaner, Cursor, Decoder, Delta, Stream, TextCursor};
+use super::{
+    Capture, Clean, Cleaner, Cursor, Decoder, Delta, JointCursor, Piece, Stream, TextCursor,
+};
 
 /// More than any input.
 const PLENTY: usize = 1 << 30;
@@ -16,6 +18,16 @@ struct Reader {
     folded: [String; 2],
     decoded: [String; 2],
     dropped: [u64; 2],
+    joint: JointReader,
+}
+
+/// An observer of both streams.
+struct JointReader {
+    cursor: JointCursor,
+    from: u64,
+    next: u64,
+    dropped: u64,
+    texts: [String; 2],
 }
 
 struct World {
@@ -34,7 +46,7 @@ pub fn exercise(bytes: &[u8]) {
     // Every other world loses nothing, and cuts no line.
     let small = |byte: u8| if byte.is_multiple_of(2) { PLENTY } else { usize::from(byte) };
     let mut world = World::new(small(*cap));
-    let mut readers = [(); 3].map(|()| Reader::new(small(*max_line)));
+    let mut readers = [0, 1, 9].map(|from| Reader::new(small(*max_line), from));
     let mut steps = steps;
     while let [what, rest @ ..] = steps {
         let length = usize::from(what >> 3).min(rest.len());
@@ -87,13 +99,14 @@ impl World {
 }
 
 impl Reader {
-    fn new(max_line: usize) -> Self {
+    fn new(max_line: usize, from: u64) -> Self {
         Self {
             cursor: Cursor::new(max_line),
             texts: Default::default(),
             folded: Default::default(),
             decoded: Default::default(),
             dropped: [0; 2],
+            joint: JointReader::new(from),
         }
     }
 
@@ -107,6 +120,7 @@ impl Reader {
             let cut = read.dropped_bytes - lost[stream as usize];
             assert!(cut <= 6, "{cut} bytes dropped without need");
         }
+        self.joint.read(world);
         let delta = self.cursor.read(&world.capture);
         self.check_delta(&delta);
         for stream in Stream::ALL {
@@ -136,9 +150,37 @@ impl Reader {
             let text = String::from_utf8_lossy(&world.written[index]);
             assert_eq!(self.decoded[index], text, "decoded in pieces");
             assert_eq!(self.dropped[index], 0, "a loss where nothing is ever lost");
+            if self.joint.from == 0 {
+                assert_eq!(self.joint.texts[index], text, "observed in pieces");
+                assert_eq!(self.joint.dropped, 0, "a loss where nothing is ever lost");
+            }
             if whole_lines {
                 assert_eq!(self.folded[index], at_once(&text), "cleaned in pieces");
             }
+        }
+    }
+}
+
+impl JointReader {
+    fn new(from: u64) -> Self {
+        let cursor = JointCursor::with_pieces_of(from, 5);
+        Self { cursor, from, next: from, dropped: 0, texts: Default::default() }
+    }
+
+    /// What is told of both streams has no gaps and no overlaps.
+    fn read(&mut self, world: &World) {
+        while let Some(piece) = self.cursor.read(&world.capture) {
+            let Piece { stream, offset, dropped, text, next } = piece;
+            assert_eq!(offset, self.next + dropped, "a gap between pieces, or an overlap");
+            assert!(next > offset - dropped, "a piece of nothing");
+            (self.next, self.dropped) = (next, self.dropped + dropped);
+            if let Some(stream) = stream {
+                self.texts[stream as usize].push_str(&text);
+            }
+        }
+        let written: u64 = world.written.iter().map(|written| written.len() as u64).sum();
+        if world.capture.ended() {
+            assert_eq!(self.next, written.max(self.from), "not told to the end");
         }
     }
 }

@@ -15,6 +15,9 @@
 //!    of a line redrawn in place the last frame ([`Cleaner`]), the streams as sections in
 //!    the order of their lines ([`Delta`]).
 //!
+//! An observer, a screen say, reads text of both streams as they came, with one offset over
+//! both: a [`JointCursor`].
+//!
 //! All cursors count raw bytes, whatever is made of them.
 //!
 //! ```
@@ -37,6 +40,7 @@ mod cursor;
 mod delta;
 #[cfg(any(test, feature = "check"))]
 mod exercise;
+mod joint;
 mod log;
 #[cfg(test)]
 mod tests;
@@ -49,6 +53,7 @@ pub use cursor::Cursor;
 pub use delta::{Delta, Section};
 #[cfg(any(test, feature = "check"))]
 pub use exercise::exercise;
+pub use joint::{JointCursor, MAX_PIECE_BYTES, Piece};
 pub use log::{Log, LogChunk};
 pub use text::{StreamText, TextCursor};
 pub use utf8::Decoder;

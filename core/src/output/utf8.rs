@@ -62,6 +62,11 @@ impl Decoder {
         }
     }
 
+    /// How many bytes of a character are held that has not fully come.
+    pub(super) const fn held(&self) -> u64 {
+        self.held_len as u64
+    }
+
     /// Says that bytes were lost here. A character that they cut in two is not shown: the
     /// number returned is that of its bytes in front of the gap, those behind it are
     /// passed over by the next [`decode`](Self::decode).

@@ -1,6 +1,7 @@
 //! The output, by example and by property.
 
 mod clean;
+mod joint;
 mod streams;
 mod text;
 
