@@ -6,7 +6,11 @@
 
 use alloc::vec::Vec;
 
-use super::{Registry, arena::Arena, tasks::Teller};
+use super::{
+    Registry,
+    arena::Arena,
+    tasks::{Task, Teller},
+};
 use crate::{
     Caller, Command, Output, OutputMode, ReadKey, ReadRefusal, Refusal, Reply, TaskId, TaskKey,
 };
@@ -32,10 +36,7 @@ impl Registry {
         let read = self.reads.insert(Reading { task: key, terminal });
         let task = self.tasks.get_mut(key).expect("it was just reached");
         task.reading = Some(read);
-        let output = match task.output_mode {
-            OutputMode::Stream => Output::Drain,
-            OutputMode::Final => Output::Final(task.output.clone()),
-        };
+        let output = task.where_output_is();
         snapshot.reported |= terminal;
         Ok(Reply::Reading { read, task: key, snapshot, output })
     }
@@ -56,5 +57,23 @@ impl Registry {
             self.tell(key, Teller::Read, out);
         }
         Ok(Reply::Done)
+    }
+}
+
+impl Registry {
+    /// Where the output of a task on record is, whoever may reach it. Consumes and reports
+    /// nothing.
+    #[must_use]
+    pub fn output_of(&self, task: TaskKey) -> Option<Output> {
+        self.tasks.get(task).map(Task::where_output_is)
+    }
+}
+
+impl Task {
+    fn where_output_is(&self) -> Output {
+        match self.output_mode {
+            OutputMode::Stream => Output::Drain,
+            OutputMode::Final => Output::Final(self.output.clone()),
+        }
     }
 }

@@ -25,6 +25,11 @@ impl<T: Clone> Completion<T> {
         Arc::new(Self { state: Mutex::new(state) })
     }
 
+    /// Says with what it will end, and wakes nobody yet; only the first value counts.
+    pub(crate) fn decide(&self, value: T) {
+        lock(&self.state).value.get_or_insert(value);
+    }
+
     /// Ends it; only the first value counts.
     pub(crate) fn complete(&self, value: T) {
         let wakers = {

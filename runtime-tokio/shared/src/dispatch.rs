@@ -36,7 +36,7 @@ enum Action {
     Nudge(Arc<dyn Inbox>, Lane, TaskSnapshot),
     Withdraw(Arc<dyn Inbox>, TaskId),
     /// Dropped outside the lock: a producer may own anything.
-    LetGo(#[expect(dead_code, reason = "held to be dropped")] Arc<Handle>),
+    LetGo(Arc<Handle>),
     Complete(Completing, Vec<TaskId>),
     Report(Report),
     /// Whom it was for is gone.
@@ -105,7 +105,9 @@ impl Inner {
                 drop(entry);
             }
             Action::Report(report) => self.report(&report),
-            Action::LetGo(_) | Action::Nothing => {}
+            // Where the work may go on without its record, observers are told the end all the same.
+            Action::LetGo(handle) => handle.ended.complete(None),
+            Action::Nothing => {}
         }
     }
 

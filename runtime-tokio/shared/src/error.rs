@@ -1,6 +1,8 @@
 //! One error type for each family of calls.
 
-use longrun_core::{AccessRefusal, Gone, KillRefusal, ReadRefusal, StartRefusal, WaitRefusal};
+use longrun_core::{
+    AccessRefusal, Gone, KillRefusal, ReadRefusal, StartRefusal, TaskId, WaitRefusal,
+};
 
 /// Any error of a producer's or a harness's.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -54,6 +56,34 @@ pub enum ReadError {
     /// The service met a bug of its own.
     #[error(transparent)]
     Broken(#[from] Broken),
+}
+
+/// A read of a task that cannot be reached.
+impl From<AccessError> for ReadError {
+    fn from(error: AccessError) -> Self {
+        match error {
+            AccessError::Refused(refusal) => Self::Refused(refusal.into()),
+            AccessError::Broken(broken) => Self::Broken(broken),
+        }
+    }
+}
+
+/// Why a task is not observed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ObserveError {
+    /// It cannot be seen.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// Its producer offers its output to be read alone.
+    #[error("the output of task {id} cannot be observed, only read: its producer has no `observe`")]
+    NotObservable {
+        /// Which task.
+        id: TaskId,
+    },
+    /// The producer failed.
+    #[error("the output could not be observed: {0}")]
+    Producer(BoxError),
 }
 
 /// Why a kill did nothing. The task is as it was, and can be killed again.

@@ -9,9 +9,11 @@ mod completion;
 mod dispatch;
 mod error;
 mod inbox;
+mod observe;
 mod owner;
 mod panics;
 mod producer;
+mod read;
 mod runtime;
 mod scope;
 mod service;
@@ -22,7 +24,8 @@ mod wait;
 
 pub use callbacks::{Changed, Guard, TaskDone};
 pub use error::{
-    AccessError, BoxError, Broken, KillError, ReadError, ScopeError, StartError, WaitError,
+    AccessError, BoxError, Broken, KillError, ObserveError, ReadError, ScopeError, StartError,
+    WaitError,
 };
 pub use inbox::{Inbox, Notice};
 pub use longrun_core as core;
@@ -30,10 +33,12 @@ pub use longrun_core::{
     Caller, ClaimSource, Config, Delivery, End, NoticePolicy, NoticePreference, Outcome, SessionId,
     Status, TaskId, TaskSnapshot,
 };
+pub use observe::{Observed, Observer};
 pub use owner::{Disposal, OwnerBuilder, OwnerScope};
 pub use producer::{Hooks, TaskSpec};
+pub use read::{HeldOutput, Read};
 pub use runtime::{BoxFuture, Report, Runtime};
 pub use scope::Scope;
-pub use service::{HeldOutput, Killed, Read, TaskService, WeakTaskService};
+pub use service::{Killed, TaskService, WeakTaskService};
 pub use state::Tap;
 pub use wait::{Wait, Waited};

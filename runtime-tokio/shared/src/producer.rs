@@ -9,9 +9,11 @@ use std::{
     sync::Arc,
 };
 
-use longrun_core::{NoticePreference, Outcome, OutputMode};
+use futures::{Stream, StreamExt as _, stream::BoxStream};
+use longrun_core::{NoticePreference, Outcome, OutputMode, output::Piece};
 
 use crate::{
+    completion::Completion,
     error::BoxError,
     panics,
     sync::{Condvar, Mutex, ThreadId, current_thread, lock, wait},
@@ -19,6 +21,7 @@ use crate::{
 
 type Cancel = Box<dyn Fn(Option<&str>) -> Result<(), BoxError> + Send + Sync>;
 type Reader = Box<dyn FnMut() -> Result<String, BoxError> + Send>;
+type Observe = Box<dyn Fn(u64) -> BoxStream<'static, Piece> + Send + Sync>;
 type LiveDetail = Box<dyn Fn() -> Option<String> + Send + Sync>;
 pub(crate) type Done = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
@@ -79,13 +82,14 @@ pub struct Hooks {
     cancel: Cancel,
     reader: Option<Reader>,
     live_detail: Option<LiveDetail>,
+    observe: Option<Observe>,
 }
 
 impl Hooks {
     /// A final-output task: reads return what the outcome carries, once it is there.
     pub fn new(done: impl Future<Output = Outcome> + Send + 'static) -> Self {
         let cancel: Cancel = Box::new(|_| Ok(()));
-        Self { done: Box::pin(done), cancel, reader: None, live_detail: None }
+        Self { done: Box::pin(done), cancel, reader: None, live_detail: None, observe: None }
     }
 
     /// How to ask it to stop. The call must return at once, may come any number of
@@ -129,6 +133,44 @@ impl Hooks {
         Self { live_detail: Some(Box::new(live_detail)), ..self }
     }
 
+    /// How its output is observed, besides being read: what this returns yields the output
+    /// from that offset on, for one observer of any number. Without it a stream task cannot
+    /// be observed; an observer of a final-output task is given the output when it is there.
+    ///
+    /// The stream yields what is there at once, and wakes who polls it when more has come.
+    /// It ends when no more will come. What it holds should be a place and no copy of the
+    /// output, and nothing that keeps the work going: an observer may be slow, and may
+    /// outlive the task. What is gone by the time it looks it tells as
+    /// [`dropped`](Piece::dropped). A [`JointCursor`](longrun_core::output::JointCursor) does
+    /// that for output kept in a [`Capture`](longrun_core::output::Capture).
+    ///
+    /// ```
+    /// use futures::stream;
+    /// use longrun_shared::{Hooks, Outcome, core::output::Piece};
+    ///
+    /// let text = "all of it";
+    /// let hooks = Hooks::new(async { Outcome::completed() })
+    ///     .stream(move || Ok(text.to_owned()))
+    ///     .observe(move |from| {
+    ///         let rest = text.get(from as usize..).filter(|rest| !rest.is_empty());
+    ///         stream::iter(rest.map(|rest| Piece {
+    ///             stream: None,
+    ///             offset: from,
+    ///             dropped: 0,
+    ///             text: rest.to_owned(),
+    ///             next: text.len() as u64,
+    ///         }))
+    ///     });
+    /// # drop(hooks);
+    /// ```
+    #[must_use]
+    pub fn observe<S>(self, observe: impl Fn(u64) -> S + Send + Sync + 'static) -> Self
+    where
+        S: Stream<Item = Piece> + Send + 'static,
+    {
+        Self { observe: Some(Box::new(move |from| observe(from).boxed())), ..self }
+    }
+
     pub(crate) fn output_mode(&self) -> OutputMode {
         if self.reader.is_some() { OutputMode::Stream } else { OutputMode::Final }
     }
@@ -136,8 +178,10 @@ impl Hooks {
     /// Parts the future from what is called.
     pub(crate) fn split(self) -> (Done, Handle) {
         let gate = Gate { reading: Mutex::new(None), free: Condvar::new() };
-        let Self { done, cancel, reader, live_detail } = self;
-        (done, Handle { cancel, reader: Mutex::new(reader), live_detail, gate })
+        let output = self.output_mode();
+        let Self { done, cancel, reader, live_detail, observe } = self;
+        let (reader, ended) = (Mutex::new(reader), Completion::new());
+        (done, Handle { cancel, reader, live_detail, observe, output, ended, gate })
     }
 }
 
@@ -152,6 +196,10 @@ pub(crate) struct Handle {
     cancel: Cancel,
     reader: Mutex<Option<Reader>>,
     live_detail: Option<LiveDetail>,
+    observe: Option<Observe>,
+    pub(crate) output: OutputMode,
+    /// For its observers: that it has ended, and the output of a final-output task.
+    pub(crate) ended: Arc<Completion<Option<Arc<str>>>>,
     pub(crate) gate: Gate,
 }
 
@@ -167,9 +215,15 @@ impl Handle {
         catch_unwind(AssertUnwindSafe(reader))
             .unwrap_or_else(|panic| Err(panics::message(&*panic).into()))
     }
-}
 
-impl Handle {
+    /// The output from that offset on, if the producer offers it.
+    pub(crate) fn observe(&self, from: u64) -> Result<Option<BoxStream<'static, Piece>>, BoxError> {
+        let Some(observe) = &self.observe else { return Ok(None) };
+        catch_unwind(AssertUnwindSafe(|| observe(from)))
+            .map(Some)
+            .map_err(|panic| panics::message(&*panic).into())
+    }
+
     /// What the producer has to say of the task while it lives, in at most that many
     /// bytes.
     pub(crate) fn live_detail(&self, max_bytes: usize) -> Option<Arc<str>> {

@@ -4,13 +4,15 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures::FutureExt as _;
 use longrun_core::{
-    Event, OwnerKey, Refusal, Reply, ReservationKey, StartRequest, TaskId, TaskKey,
+    Event, Output, OutputMode, OwnerKey, Refusal, Reply, ReservationKey, StartRequest, TaskId,
+    TaskKey,
 };
 
 use crate::{
+    completion::Completion,
     error::StartError,
     panics,
-    producer::{Done, Hooks, TaskSpec},
+    producer::{Done, Handle, Hooks, TaskSpec},
     state::{Inner, SendError},
 };
 
@@ -63,7 +65,7 @@ impl Reserved<'_> {
         });
         match started {
             Ok((task, id)) => {
-                watch(self.inner, task, done);
+                watch(self.inner, task, done, &handle);
                 Ok(id)
             }
             Err(SendError::Refused(refusal)) => unreachable!("a commit cannot fail: {refusal}"),
@@ -86,9 +88,12 @@ impl Drop for Reserved<'_> {
 }
 
 /// Sees to it that the end of a task is told, however it comes.
-fn watch(inner: &Arc<Inner>, task: TaskKey, done: Done) {
-    let mut watch = Watch { inner: Arc::clone(inner), task, told: false };
-    inner.runtime.spawn(Box::pin(async move {
+fn watch(inner: &Arc<Inner>, task: TaskKey, done: Done, handle: &Handle) {
+    // Not the handle itself: it goes with the record.
+    let (inner, ended) = (Arc::clone(inner), Arc::clone(&handle.ended));
+    let (output, told) = (handle.output, false);
+    let mut watch = Watch { inner, task, output, ended, told };
+    watch.inner.clone().runtime.spawn(Box::pin(async move {
         let end = AssertUnwindSafe(done).catch_unwind().await;
         watch.tell(match end {
             Ok(outcome) => Event::Settled { task, outcome },
@@ -100,13 +105,31 @@ fn watch(inner: &Arc<Inner>, task: TaskKey, done: Done) {
 struct Watch {
     inner: Arc<Inner>,
     task: TaskKey,
+    output: OutputMode,
+    ended: Arc<Completion<Option<Arc<str>>>>,
     told: bool,
 }
 
 impl Watch {
     fn tell(&mut self, end: Event) {
         self.told = true;
-        self.inner.tell(end);
+        let output = match &end {
+            Event::Settled { outcome, .. } if self.output == OutputMode::Final => {
+                outcome.output.clone()
+            }
+            _ => None,
+        };
+        let (task, ended) = (self.task, Arc::clone(&self.ended));
+        // Observers get the output that reads do. The record may be gone with this very end.
+        let told = self.inner.send_and(end, |state, _| {
+            ended.decide(match state.registry.output_of(task) {
+                Some(Output::Final(output)) => output,
+                Some(Output::Drain) => None,
+                None => output,
+            });
+        });
+        debug_assert!(!matches!(told, Err(SendError::Refused(_))), "facts are never refused");
+        self.ended.complete(None);
     }
 }
 

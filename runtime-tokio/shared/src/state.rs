@@ -190,6 +190,7 @@ impl Inner {
             for handle in broke.handles {
                 // Whether it worked there is nobody left to tell.
                 let _ = handle.cancel(Some("the task service is broken"));
+                handle.ended.complete(None);
             }
             for owner in broke.owners {
                 owner.complete(Err(broke.broken.clone()));

@@ -24,7 +24,8 @@ use std::sync::{Mutex, PoisonError};
 use tokio::time::Instant;
 
 use crate::process::{
-    Cursor, Delta, Exit, LogChunk, Process, SpillBudget, SpillFiles, SpillPlan, SpillStore, Stream,
+    Cursor, Delta, Exit, LogChunk, Piece, Process, SpillBudget, SpillFiles, SpillPlan, SpillStore,
+    Stream,
 };
 
 pub use self::config::{BashConfig, ConfigError, SpillConfig};
@@ -160,6 +161,15 @@ impl BashProcess {
     #[must_use]
     pub fn read_bytes(&self, stream: Stream, offset: u64) -> LogChunk {
         self.process.read_bytes(stream, offset)
+    }
+
+    /// What both streams bring, from an offset on over both, until they have ended; see
+    /// [`Process::observe`]. It moves no cursor.
+    pub fn observe(
+        &self,
+        from: u64,
+    ) -> impl futures::Stream<Item = Piece> + Send + use<> + 'static {
+        self.process.observe(from)
     }
 
     /// Asks for its end: SIGTERM to everything in its session, and after the grace

@@ -8,7 +8,8 @@ use super::BashProcess;
 
 impl BashProcess {
     /// The hooks of a task that is this command: killing the one kills the other, reads
-    /// are the output as it comes, and while it lives it says what there is to know.
+    /// are the output as it comes, which can be observed as well, and while it lives it says
+    /// what there is to know.
     #[must_use]
     pub fn hooks(self) -> Hooks {
         Arc::new(self).shared_hooks()
@@ -17,7 +18,8 @@ impl BashProcess {
     /// The same of a command that somebody else holds too. The hooks alone keep it alive
     /// once that one has let go.
     pub(crate) fn shared_hooks(self: Arc<Self>) -> Hooks {
-        let (done, reader, told) = (self.done(), Arc::clone(&self), Arc::clone(&self));
+        let (done, reader) = (self.done(), Arc::clone(&self));
+        let (observed, told) = (Arc::clone(&self), Arc::clone(&self));
         Hooks::new(async { done.await.outcome() })
             .on_cancel(move |_reason| {
                 // One that has ended meanwhile needs no asking.
@@ -25,6 +27,7 @@ impl BashProcess {
                 Ok(())
             })
             .stream(move || Ok(reader.read()))
+            .observe(move |from| observed.observe(from))
             .live_detail(move || told.live_detail())
     }
 }

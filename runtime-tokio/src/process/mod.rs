@@ -110,6 +110,8 @@ use std::future::Future;
 use std::io;
 use std::sync::Arc;
 
+use futures::stream;
+use longrun_core::output::JointCursor;
 use tokio::runtime::Handle;
 use tokio::sync::watch::Receiver;
 
@@ -122,7 +124,9 @@ use self::shared::{Facts, Shared, Want};
 use self::signals::{Kernel, Signaller};
 use self::spawn::Spawned;
 
-pub use longrun_core::output::{Cursor, Delta, LogChunk, Section, Stream, StreamText, TextCursor};
+pub use longrun_core::output::{
+    Cursor, Delta, LogChunk, Piece, Section, Stream, StreamText, TextCursor,
+};
 
 pub use self::closed::{Closed, Left, Signals};
 pub use self::exit::{Exit, SignalNumber};
@@ -294,6 +298,21 @@ impl Process {
     #[must_use]
     pub fn read_bytes(&self, stream: Stream, offset: u64) -> LogChunk {
         self.shared.output.lock().log(stream).read_from(offset)
+    }
+
+    /// What both streams bring, in the order in which it was read from the pipes, from an
+    /// offset on over both, as text but otherwise as it was written. Ends when nothing more
+    /// will come. It does not keep the process alive, and holds a place in the output, no
+    /// copy of it: one who is slow is told what he missed.
+    pub fn observe(
+        &self,
+        from: u64,
+    ) -> impl futures::Stream<Item = Piece> + Send + use<> + 'static {
+        let output = Arc::clone(&self.shared.output);
+        stream::unfold((output, JointCursor::new(from)), async |(output, mut cursor)| {
+            let piece = output.next_piece(&mut cursor).await?;
+            Some((piece, (output, cursor)))
+        })
     }
 }
 

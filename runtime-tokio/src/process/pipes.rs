@@ -4,8 +4,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use longrun_core::output::{Capture, Stream};
+use longrun_core::output::{Capture, JointCursor, Piece, Stream};
 use tokio::net::unix::pipe::Receiver;
+use tokio::sync::Notify;
 
 use super::spill::{SpillWriter, Spills};
 
@@ -18,21 +19,26 @@ const LOOKS_PER_TURN: u32 = 8;
 
 /// The output of one process, shared by who fills it and who reads it.
 #[derive(Debug)]
-pub(crate) struct SharedOutput(Mutex<Capture>);
+pub(crate) struct SharedOutput {
+    capture: Mutex<Capture>,
+    /// For observers.
+    more: Notify,
+}
 
 impl SharedOutput {
-    pub(crate) const fn new(cap_bytes: usize) -> Self {
-        Self(Mutex::new(Capture::new(cap_bytes)))
+    pub(crate) fn new(cap_bytes: usize) -> Self {
+        Self { capture: Mutex::new(Capture::new(cap_bytes)), more: Notify::new() }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Capture> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.capture.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Files what a stream brought. Every byte of both streams passes here, once, in the
     /// order in which readers will see it.
     fn arrived(&self, stream: Stream, bytes: &[u8]) {
         self.lock().append(stream, bytes);
+        self.more.notify_waiters();
     }
 
     /// All that a stream has brought, if with so many bytes more it is no longer here.
@@ -45,6 +51,24 @@ impl SharedOutput {
     /// Says that a stream brings nothing more. May be repeated.
     pub(crate) fn ended(&self, stream: Stream) {
         self.lock().finish(stream);
+        self.more.notify_waiters();
+    }
+
+    /// Waits for what that cursor has not told yet; none is left once both streams have
+    /// ended.
+    pub(crate) async fn next_piece(&self, cursor: &mut JointCursor) -> Option<Piece> {
+        loop {
+            // Made before the look, so that nothing is missed between the two.
+            let more = self.more.notified();
+            {
+                let capture = self.lock();
+                let piece = cursor.read(&capture);
+                if piece.is_some() || capture.ended() {
+                    return piece;
+                }
+            }
+            more.await;
+        }
     }
 }
 

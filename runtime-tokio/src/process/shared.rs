@@ -41,7 +41,8 @@ struct Requests {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) custody: Custody,
-    pub(crate) output: SharedOutput,
+    /// Shared with observers, who hold nothing else of the process.
+    pub(crate) output: Arc<SharedOutput>,
     pub(crate) spills: SpillFiles,
     pub(crate) facts: watch::Sender<Facts>,
     /// Until nothing of it is left.
@@ -56,7 +57,7 @@ impl Shared {
     pub(crate) fn new(custody: Custody, charge: Charge, spec: &ProcessSpec) -> Self {
         Self {
             custody,
-            output: SharedOutput::new(spec.memory_bytes),
+            output: Arc::new(SharedOutput::new(spec.memory_bytes)),
             spills: SpillFiles(Arc::new(Spills::new(spec.spill.clone()))),
             charge: Mutex::new(Some(charge)),
             facts: watch::Sender::new(Facts::default()),

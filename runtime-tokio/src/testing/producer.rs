@@ -1,7 +1,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use longrun_shared::{BoxError, Hooks, Outcome};
-use tokio::sync::oneshot;
+use futures::{Stream, stream};
+use longrun_shared::{BoxError, Hooks, Outcome, core::output::Piece};
+use tokio::sync::{Notify, oneshot};
 
 /// What a fake producer does when it is asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,13 +19,23 @@ pub enum OnCancel {
 
 /// A producer that does as it is told. Clones are the same one.
 #[derive(Clone, Debug)]
-pub struct FakeProducer(Arc<Mutex<State>>);
+pub struct FakeProducer(Arc<Fake>);
+
+#[derive(Debug)]
+struct Fake {
+    state: Mutex<State>,
+    /// For observers: it has written something, or ended.
+    more: Notify,
+}
 
 #[derive(Debug)]
 struct State {
     is_stream: bool,
     on_cancel: OnCancel,
+    /// All of it.
     written: String,
+    /// How much of it was read.
+    read: usize,
     cancels: Vec<Option<String>>,
     end: Option<oneshot::Sender<Outcome>>,
     done: Option<oneshot::Receiver<Outcome>>,
@@ -51,19 +62,21 @@ impl FakeProducer {
 
     fn new(is_stream: bool) -> Self {
         let (end, done) = oneshot::channel();
-        Self(Arc::new(Mutex::new(State {
+        let state = Mutex::new(State {
             is_stream,
             on_cancel: OnCancel::Settle,
             written: String::new(),
+            read: 0,
             cancels: Vec::new(),
             end: Some(end),
             done: Some(done),
             reader_fails: false,
-        })))
+        });
+        Self(Arc::new(Fake { state, more: Notify::new() }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The same, doing that when it is asked to stop; by default it settles.
@@ -86,13 +99,18 @@ impl FakeProducer {
         let canceller = self.clone();
         let hooks = Hooks::new(async { done.await.expect("the fake producer was dropped") })
             .on_cancel(move |reason| canceller.cancel(reason));
-        let reader = self.clone();
-        Ok(if is_stream { hooks.stream(move || reader.read()) } else { hooks })
+        let (reader, observed) = (self.clone(), self.clone());
+        Ok(if is_stream {
+            hooks.stream(move || reader.read()).observe(move |from| observed.observe(from))
+        } else {
+            hooks
+        })
     }
 
     /// Writes output.
     pub fn write(&self, text: &str) {
         self.state().written.push_str(text);
+        self.0.more.notify_waiters();
     }
 
     /// Ends; only the first end counts.
@@ -101,11 +119,13 @@ impl FakeProducer {
             // Nobody listens once the task is gone.
             let _ = end.send(outcome);
         }
+        self.0.more.notify_waiters();
     }
 
     /// Breaks the contract: its `done` panics.
     pub fn break_contract(&self) {
         drop(self.state().end.take());
+        self.0.more.notify_waiters();
     }
 
     /// Lets its reader fail from now on, or no longer.
@@ -146,6 +166,34 @@ impl FakeProducer {
         if state.reader_fails {
             return Err("the fake reader was told to fail".into());
         }
-        Ok(std::mem::take(&mut state.written))
+        let new = state.written[state.read..].to_owned();
+        state.read = state.written.len();
+        Ok(new)
+    }
+
+    fn observe(&self, from: u64) -> impl Stream<Item = Piece> + Send + use<> + 'static {
+        stream::unfold((self.clone(), from), async |(fake, from)| {
+            let piece = fake.next_piece(from).await?;
+            let next = piece.next;
+            Some((piece, (fake, next)))
+        })
+    }
+
+    /// What there is from that byte on, which begins a character.
+    async fn next_piece(&self, from: u64) -> Option<Piece> {
+        loop {
+            let more = self.0.more.notified();
+            {
+                let state = self.state();
+                let text = usize::try_from(from).ok().and_then(|from| state.written.get(from..));
+                if let Some(text) = text.filter(|text| !text.is_empty()) {
+                    let next = from + text.len() as u64;
+                    let text = text.to_owned();
+                    return Some(Piece { stream: None, offset: from, dropped: 0, text, next });
+                }
+                state.end.as_ref()?;
+            }
+            more.await;
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Who reaches what.
 
 use longrun_tokio::{
-    AccessError, KillError, ReadError, WaitError,
+    AccessError, KillError, ObserveError, ReadError, WaitError,
     core::{AccessRefusal, KillRefusal, ReadRefusal, TaskId, WaitRefusal},
     testing::{FakeProducer, OnCancel},
 };
@@ -20,6 +20,9 @@ async fn refused(world: &World, id: &TaskId, caller: Option<&str>) -> AccessRefu
         matches!(&read, Err(ReadError::Refused(ReadRefusal::Access(read))) if *read == refusal),
         "{read:?}"
     );
+    let observe = service.observe(id, &caller, 0);
+    let denied = ObserveError::Access(refusal.clone().into());
+    assert_eq!(format!("{observe:?}"), format!("{:?}", Err::<(), _>(denied)));
     let kill = service.kill(id, &caller, Some("mine"));
     assert!(
         matches!(&kill, Err(KillError::Refused(KillRefusal::Access(kill))) if *kill == refusal),
@@ -32,7 +35,7 @@ async fn refused(world: &World, id: &TaskId, caller: Option<&str>) -> AccessRefu
     refusal
 }
 
-// contract: A1, A2, A5
+// contract: A1, A2, A5, R6
 #[tokio::test(start_paused = true)]
 async fn another_session_and_nobody_reach_nothing_of_a_task_and_change_nothing() {
     let world = World::new();

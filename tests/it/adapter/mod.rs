@@ -11,6 +11,7 @@ mod kill;
 mod limits;
 mod live;
 mod notices;
+mod observe;
 mod order;
 mod read;
 mod record;

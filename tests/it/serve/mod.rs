@@ -5,6 +5,7 @@ mod bad_input;
 mod driver;
 mod ends;
 mod leftovers;
+mod observe;
 mod owners;
 mod record;
 mod spill;

@@ -3,6 +3,7 @@
 mod agents;
 mod calls;
 mod lines;
+mod observers;
 mod options;
 mod request;
 
@@ -20,7 +21,10 @@ use longrun_shared::{
     core::controls::{ControlsConfig, PublicTask, one_line},
 };
 use serde_json::{Map, Value, json};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    time::{Instant, timeout_at},
+};
 use tokio_util::task::TaskTracker;
 
 pub(super) use self::options::Options;
@@ -28,6 +32,7 @@ use self::{
     agents::Agents,
     calls::Calls,
     lines::{Line, Output},
+    observers::Observers,
     request::{Request, Trouble},
 };
 use super::Failure;
@@ -78,6 +83,7 @@ struct Server {
     bash: Bash,
     agents: Agents,
     calls: Calls,
+    observers: Observers,
     requests: TaskTracker,
     output: Output,
 }
@@ -98,8 +104,9 @@ impl Server {
         let bash = Bash::new(service.clone(), executor, options.bash_tool());
         let output = Output::start();
         let agents = Agents::new(service.clone(), output.clone());
-        let (calls, requests) = (Calls::default(), TaskTracker::new());
-        Ok(Self { service, controls, bash, agents, calls, requests, output })
+        let (calls, observers) = (Calls::default(), Observers::default());
+        let requests = TaskTracker::new();
+        Ok(Self { service, controls, bash, agents, calls, observers, requests, output })
     }
 
     fn report_changes(self: &Arc<Self>) -> Result<Guard, Failure> {
@@ -125,6 +132,10 @@ impl Server {
         let (tag, request) = request::parse(line);
         let request = match request {
             Ok(Request::Shutdown {}) => return Some(tag),
+            Ok(Request::Observe { owner, task_id, from }) => {
+                self.observe(tag, owner.as_deref(), &task_id, from);
+                return None;
+            }
             Ok(request) => request,
             Err(trouble) => {
                 self.reply(tag, trouble.reply());
@@ -194,7 +205,9 @@ impl Server {
                 let orphans = disposal.await.map_err(|error| broken(&error))?;
                 Ok(json!({"ok": true, "orphans": orphans}))
             }
-            Request::Shutdown {} => unreachable!("the main loop ends with it"),
+            Request::Observe { .. } | Request::Shutdown {} => {
+                unreachable!("it is not answered here")
+            }
         }
     }
 
@@ -241,6 +254,9 @@ impl Server {
         let orphans = shutdown.await?;
         self.requests.close();
         self.requests.wait().await;
+        // A reader that has stopped reading is not waited for for ever.
+        let deadline = Instant::now() + LAST_WORDS;
+        self.observers.ended(deadline).await;
         let code = match ended {
             Ended::Input => ExitCode::SUCCESS,
             Ended::Output => ExitCode::FAILURE,
@@ -250,8 +266,7 @@ impl Server {
                 ExitCode::SUCCESS
             }
         };
-        // A reader that has stopped reading is not waited for for ever.
-        let _ = tokio::time::timeout(LAST_WORDS, self.output.flushed()).await;
+        let _ = timeout_at(deadline, self.output.flushed()).await;
         Ok(code)
     }
 }

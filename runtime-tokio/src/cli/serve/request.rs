@@ -40,6 +40,13 @@ pub(super) enum Request {
         #[serde(default)]
         or_idle: bool,
     },
+    Observe {
+        #[serde(deserialize_with = "Option::deserialize")]
+        owner: Option<String>,
+        task_id: String,
+        #[serde(default)]
+        from: u64,
+    },
     Tasks {
         #[serde(deserialize_with = "Option::deserialize")]
         owner: Option<String>,
