@@ -14,15 +14,15 @@ use std::{
 };
 
 use futures::{
-    FutureExt as _,
+    FutureExt as _, StreamExt as _,
     task::{ArcWake, waker},
 };
 use longrun_core::{Event, Instant, Now, Registry};
 
 use crate::{
-    AccessError, BoxFuture, Broken, ClaimSource, Config, Hooks, KillError, NoticePolicy, Outcome,
-    OwnerScope, ReadError, Report, Runtime, ScopeError, StartError, Tap, TaskId, TaskService,
-    TaskSpec, WaitError, state::Inner, sync::lock,
+    AccessError, BoxFuture, Broken, ClaimSource, Config, Hooks, KillError, NoticePolicy,
+    ObserveError, Outcome, OwnerScope, ReadError, Report, Runtime, ScopeError, StartError, Tap,
+    TaskId, TaskService, TaskSpec, WaitError, state::Inner, sync::lock,
 };
 
 const A_MINUTE: Duration = Duration::from_secs(60);
@@ -154,6 +154,22 @@ fn a_waiter_is_woken_to_learn_of_it() {
     assert!(woken.0.load(Ordering::SeqCst));
 }
 
+// contract: R6
+#[test]
+fn observers_are_woken_and_told_the_end() {
+    let world = World::new();
+    let mut observer = world.service.observe(&world.id, &world.owner.caller(), 7).unwrap();
+    let woken = Arc::new(Woken::default());
+    let waker = waker(Arc::clone(&woken));
+    let mut context = Context::from_waker(&waker);
+    assert!(observer.poll_next_unpin(&mut context).is_pending());
+    world.break_core();
+    assert!(woken.0.load(Ordering::SeqCst));
+    let end = observer.next().now_or_never().unwrap().unwrap();
+    assert_eq!((end.offset, end.end), (7, true));
+    assert_eq!(observer.next().now_or_never(), Some(None));
+}
+
 #[test]
 fn every_call_says_that_it_is_broken_and_none_panics() {
     let world = World::new();
@@ -165,6 +181,8 @@ fn every_call_says_that_it_is_broken_and_none_panics() {
     assert!(matches!(service.get(id, &caller), Err(AccessError::Broken(_))));
     assert!(matches!(service.key_of(id, &caller), Err(AccessError::Broken(_))));
     assert!(matches!(service.read(id, &caller), Err(ReadError::Broken(_))));
+    let observed = service.observe(id, &caller, 0);
+    assert!(matches!(observed, Err(ObserveError::Access(AccessError::Broken(_)))));
     assert!(matches!(service.kill(id, &caller, None), Err(KillError::Broken(_))));
     let waited = service.wait(id, &caller, A_MINUTE).now_or_never();
     assert!(matches!(waited, Some(Err(WaitError::Broken(_)))));

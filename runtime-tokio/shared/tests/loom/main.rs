@@ -14,6 +14,7 @@
 mod dispatch;
 mod dispose;
 mod kill;
+mod observe;
 mod read;
 mod shutdown;
 mod wait;

@@ -1,5 +1,7 @@
 //! What a process writes.
 
+use futures::StreamExt as _;
+
 use super::*;
 
 // contract: B6
@@ -65,4 +67,62 @@ async fn a_flood_starves_no_timer() {
     soon(process.done()).await;
     eprintln!("worst {worst:?} of 2 ms, {flowed} bytes in {:?}", began.elapsed());
     assert!(worst < Duration::from_secs(2), "{worst:?}");
+}
+
+/// What is observed from that byte on: the texts joined, and how many bytes are missing.
+/// There are no gaps and no overlaps.
+async fn observed(process: &Process, from: u64) -> (String, u64) {
+    let pieces: Vec<Piece> = soon(process.observe(from).collect()).await;
+    let mut next = from;
+    for piece in &pieces {
+        assert_eq!(piece.offset, next + piece.dropped, "{pieces:?}");
+        next = piece.next;
+    }
+    let text = pieces.iter().map(|piece| piece.text.as_str()).collect();
+    (text, pieces.iter().map(|piece| piece.dropped).sum())
+}
+
+// contract: R6, R7
+#[tokio::test]
+async fn observers_of_a_live_and_of_an_ended_process_get_all_of_both_streams_as_written() {
+    // Each write is a line, and comes as one.
+    let script = "for i in {1..200}; do printf \"$i\\342\\202\\254\\r\\n\"; \
+                  ((i % 50)) || echo \"no $i\" >&2; done";
+    let process = start(script);
+    let (live, part) = tokio::join!(observed(&process, 0), observed(&process, 100));
+    let mut lines: Vec<&str> = live.0.split_inclusive('\n').collect();
+    let stderr: Vec<&str> = lines.extract_if(.., |line| line.starts_with("no ")).collect();
+    assert_eq!(stderr, ["no 50\n", "no 100\n", "no 150\n", "no 200\n"]);
+    let expected: String = (1..=200).map(|i| format!("{i}\u{20ac}\r\n")).collect();
+    assert_eq!((lines.concat(), live.1), (expected, 0));
+    let at = live.0.ceil_char_boundary(100);
+    assert_eq!(part, (live.0[at..].to_owned(), (at - 100) as u64));
+    soon(process.done()).await;
+    assert_eq!(observed(&process, 0).await, live);
+    let own = process.read(&mut Cursor::default());
+    assert_eq!(own.of(Stream::Stdout).text.lines().count(), 200, "an observer consumed it");
+}
+
+// contract: R6, B7
+#[tokio::test]
+async fn observers_of_a_flood_miss_what_is_not_kept_and_count_it() {
+    let process = start("head -c 3145728 /dev/zero | tr '\\0' x; printf end");
+    let live = observed(&process, 0).await;
+    assert_eq!(live.0.len() as u64 + live.1, 3_145_731);
+    assert!(live.0.ends_with("xend"));
+    soon(process.done()).await;
+    assert_eq!(observed(&process, 0).await.1, 3_145_731 - 64_000);
+    assert_eq!(observed(&process, 5_000_000).await, (String::new(), 0));
+}
+
+// contract: R6, T2
+#[tokio::test]
+async fn an_observer_keeps_no_process_alive_and_ends_with_it() {
+    let process = start("echo up; sleep 1000 & wait");
+    line(&process).await;
+    let (pid, observer) = (process.pid(), process.observe(0));
+    drop(process);
+    let pieces: Vec<Piece> = soon(observer.collect()).await;
+    assert_eq!(pieces.iter().map(|piece| piece.text.as_str()).collect::<String>(), "up\n");
+    until(|| !exists(pid)).await;
 }
