@@ -36,7 +36,16 @@ struct Task {
     read_to_end: bool,
 }
 
+/// What an observer of a task was told.
+struct Observer {
+    id: String,
+    text: String,
+    next: u64,
+    ended: bool,
+}
+
 enum Asked {
+    Observe { id: String },
     Start { owner: usize, expected: String },
     Output { id: String },
     Kill { id: String },
@@ -49,6 +58,7 @@ struct Storm {
     random: u64,
     tasks: BTreeMap<String, Task>,
     asked: BTreeMap<String, Asked>,
+    observers: BTreeMap<u64, Observer>,
     starting: [usize; OWNERS],
     started: usize,
 }
@@ -108,7 +118,7 @@ impl Storm {
         let id = ids[self.draw(ids.len())].clone();
         let by = self.tasks[&id].owner;
         let output = Asked::Output { id: id.clone() };
-        match self.draw(10) {
+        match self.draw(11) {
             0..=3 => drop(self.call(by, "task_output", json!({"task_id": id}), output)),
             4 | 5 => {
                 let args = json!({"task_id": id, "wait": true, "timeout_ms": 1 + self.draw(500)});
@@ -125,11 +135,19 @@ impl Storm {
                 let claim = json!({"op": "claim", "owner": owner, "source": "inbox"});
                 drop(self.ask(claim, Asked::Claim));
             }
+            9 => {
+                let observe =
+                    json!({"op": "observe", "owner": format!("agent-{by}"), "task_id": id});
+                drop(self.ask(observe, Asked::Observe { id }));
+            }
             _ => drop(self.call(owner, "task_list", json!({}), Asked::Nothing)),
         }
     }
 
     fn take(&mut self, value: &Value) {
+        if value["event"] == "output" {
+            return self.take_observed(value);
+        }
         let Some(tag) = value.get("tag") else { return };
         let Some(asked) = self.asked.remove(&tag.to_string()) else {
             panic!("an answer that nobody asked for: {value}")
@@ -150,6 +168,12 @@ impl Storm {
                 task.ended |= is_terminal(&value["value"]["task"]);
             }
             Asked::Claim => self.take_claim(value),
+            Asked::Observe { id } => {
+                let number = value["observer"].as_u64();
+                let number = number.unwrap_or_else(|| panic!("not observed: {value}"));
+                let observer = Observer { id, text: String::new(), next: 0, ended: false };
+                assert!(self.observers.insert(number, observer).is_none(), "{value}");
+            }
             Asked::Nothing => {}
         }
     }
@@ -166,6 +190,15 @@ impl Storm {
         if is_terminal(&value["value"]["task"]) {
             (task.told_by_reply, task.ended, task.read_to_end) = (true, true, true);
         }
+    }
+
+    fn take_observed(&mut self, value: &Value) {
+        let observer = value["observer"].as_u64().and_then(|n| self.observers.get_mut(&n));
+        let observer = observer.unwrap_or_else(|| panic!("before its reply: {value}"));
+        assert!(!observer.ended, "something came after the end: {value}");
+        assert_eq!((&value["offset"], &value["dropped"]), (&json!(observer.next), &json!(0)));
+        observer.text.push_str(value["text"].as_str().unwrap());
+        (observer.next, observer.ended) = (value["next"].as_u64().unwrap(), value["end"] == true);
     }
 
     fn take_claim(&mut self, value: &Value) {
@@ -197,11 +230,16 @@ impl Storm {
             self.ask(claim, Asked::Claim);
         }
         self.take_all_answers();
+        while self.observers.values().any(|observer| !observer.ended) {
+            let value = self.serve.next("the ends", |value| value["event"] == "output");
+            self.take(&value);
+        }
     }
 
     fn take_all_answers(&mut self) {
         while !self.asked.is_empty() {
-            let value = self.serve.next("the rest", |value| value.get("tag").is_some());
+            let wanted = |value: &Value| value.get("tag").is_some() || value["event"] == "output";
+            let value = self.serve.next("the rest", wanted);
             self.take(&value);
         }
     }
@@ -217,6 +255,9 @@ impl Storm {
             assert!(task.told_by_reply || task.told_by_notice == 1, "{id}: nobody was told");
             assert!(task.told_by_notice <= 1, "{id}: two notices");
         }
+        for Observer { id, text, .. } in self.observers.values() {
+            assert_eq!(*text, self.tasks[id].read, "{id}: not what was read of it");
+        }
     }
 }
 
@@ -228,7 +269,7 @@ fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |value| value.parse().expect("a number"))
 }
 
-// contract: R1, R7, N1, N2, N5, N7, K2, W3, W5, T2, X2
+// contract: R1, R6, R7, N1, N2, N5, N7, K2, W3, W5, T2, X2
 #[test]
 fn a_hundred_tasks_are_read_to_the_byte_and_told_once_under_a_client_that_does_what_it_likes() {
     let limit = TASKS_PER_OWNER.to_string();
@@ -245,8 +286,9 @@ fn a_hundred_tasks_are_read_to_the_byte_and_told_once_under_a_client_that_does_w
     }
     let descriptors = serve.descriptors();
     let random = setting("LONGRUN_STORM_SEED", 1);
-    let (tasks, asked) = (BTreeMap::new(), BTreeMap::new());
-    let mut storm = Storm { serve, random, tasks, asked, starting: [0; OWNERS], started: 0 };
+    let (tasks, asked, observers) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let (starting, started) = ([0; OWNERS], 0);
+    let mut storm = Storm { serve, random, tasks, asked, observers, starting, started };
     let end = Instant::now() + Duration::from_secs(setting("LONGRUN_STORM_SECONDS", 5));
     while Instant::now() < end {
         storm.fill_up();
@@ -265,7 +307,7 @@ fn a_hundred_tasks_are_read_to_the_byte_and_told_once_under_a_client_that_does_w
     }
     assert_eq!(storm.serve.children(), NOBODY, "processes are left, or were not reaped");
     assert_eq!(storm.serve.descriptors(), descriptors, "descriptors are left");
-    println!("{} tasks", storm.started);
+    println!("{} tasks, {} observers", storm.started, storm.observers.len());
     assert!(storm.serve.end().success());
     assert_eq!(processes_in(&storm.serve.folder()), NOBODY);
     let record = std::fs::read_to_string(storm.serve.folder().join("r.jsonl")).unwrap();
