@@ -41,7 +41,8 @@ pub struct ForegroundResult {
     /// Whether the output was read to its end. If not, a process that left the
     /// session still holds a pipe, or what is left goes on as a background task.
     pub drained: bool,
-    /// How many processes are known to have left the session and to be alive still.
+    /// How many processes are known to have left the session and to have lived at its end.
+    /// They were ended then: nobody could stop them later.
     pub left_session: usize,
 }
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Sleep, sleep, timeout};
 
 use super::census::census;
 use super::custody::LAST_WAIT;
@@ -46,6 +46,9 @@ const RETRY: Duration = Duration::from_millis(100);
 /// after that twice as late, up to the second number.
 const FIRST_QUESTION: Duration = Duration::from_millis(20);
 const LAST_QUESTION: Duration = Duration::from_secs(1);
+
+/// How long after it has closed its output a process may take to be gone.
+const LAST_BREATH: Duration = Duration::from_millis(100);
 
 /// How far the ending of the session has gone.
 #[derive(Debug)]
@@ -189,6 +192,23 @@ impl<'a> Watch<'a> {
             self.advance(want);
         }
         self.until_empty().await;
+    }
+
+    /// Counts the strays again, some time after the session was found empty: whoever held
+    /// the output open may be gone by now, and one that is just going is waited for.
+    pub(crate) async fn recount(&mut self) {
+        let going = async {
+            while self.shared.custody.left().strays > 0 {
+                let Some(eldest) = self.look(true).await?.strays.first().copied() else { break };
+                if let Some(pidfd) = eldest.open()? {
+                    Watched::new(Arc::new(pidfd))?.over().await;
+                }
+            }
+            io::Result::Ok(())
+        };
+        if let Ok(Err(error)) = timeout(LAST_BREATH, going).await {
+            tracing::warn!(%error, "the processes of a task could not be looked at");
+        }
     }
 
     /// The request after which all has ended.

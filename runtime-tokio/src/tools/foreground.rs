@@ -87,7 +87,7 @@ fn ends(result: &ForegroundResult) -> Vec<String> {
     }
     if result.left_session > 0 {
         let (left, were) = (count(result.left_session), were(result.left_session));
-        markers.push(format!("[{left} left the session and {were} not ended]"));
+        markers.push(format!("[{left} left the session and {were} ended]"));
     } else if !result.drained {
         markers.push("[a process outside the session still holds the output open]".to_owned());
     }

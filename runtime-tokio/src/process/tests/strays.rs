@@ -79,6 +79,23 @@ async fn without_the_mark_it_is_known_by_its_parent() {
     assert!(!runs(&pid));
 }
 
+// contract: B6
+#[tokio::test]
+async fn one_that_held_a_pipe_and_has_ended_is_not_counted_any_more() {
+    let wait = "until [ -e $0 ]; do sleep 0.01; done; echo late";
+    let folder = tempfile::tempdir().unwrap();
+    let go = folder.path().join("go");
+    let process = start(&format!("setsid bash -c '{wait}' {} & echo $!", go.display()));
+    soon(process.wait_exited()).await;
+    let pid = stray(&process).await;
+    until(|| process.left().strays > 0).await;
+    fs::write(go, "").unwrap();
+    let closed = soon(process.done()).await;
+    assert_eq!(summary(closed), (Exit::Code(0), false, true));
+    assert_eq!(closed.left, Left::default());
+    assert_eq!(whole(&process), format!("{pid}\nlate\n"));
+}
+
 // contract: B5
 #[tokio::test]
 async fn one_that_holds_a_pipe_can_be_ended_while_it_is_waited_for() {
