@@ -39,7 +39,7 @@ impl fmt::Display for Exit {
     }
 }
 
-/// The number of a signal; shown by its name, `SIGKILL`.
+/// The number of a signal; shown by its name, `SIGKILL`, if it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SignalNumber(pub i32);
 
@@ -81,7 +81,7 @@ impl fmt::Display for SignalNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match NAMES.iter().find(|(signal, _)| signal.as_raw() == self.0) {
             Some((_, name)) => f.write_str(name),
-            None => write!(f, "signal {}", self.0),
+            None => self.0.fmt(f),
         }
     }
 }
@@ -95,7 +95,7 @@ mod tests {
     fn exits_are_told_in_words() {
         assert_eq!(Exit::Code(3).to_string(), "exit code: 3");
         assert_eq!(Exit::Signal(SignalNumber(15)).to_string(), "signal: SIGTERM");
-        assert_eq!(Exit::Signal(SignalNumber(40)).to_string(), "signal: signal 40");
+        assert_eq!(Exit::Signal(SignalNumber(40)).to_string(), "signal: 40");
         assert_eq!(Exit::Unavailable.to_string(), "exit status unavailable");
     }
 }
