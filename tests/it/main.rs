@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod adapter;
+mod cases;
 mod corpora;
 mod serve;
 mod tidy;

@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Far more than anything here takes; a test that reaches it has failed.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// No processes.
-pub(super) const NOBODY: [u32; 0] = [];
+pub(crate) const NOBODY: [u32; 0] = [];
 
 /// A server, its owners' folder, and what it has said so far.
-pub(super) struct Serve {
-    pub(super) child: Child,
+pub(crate) struct Serve {
+    pub(crate) child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<Value>,
     seen: RefCell<VecDeque<Value>>,
@@ -31,17 +31,17 @@ pub(super) struct Serve {
 }
 
 impl Serve {
-    pub(super) fn start(options: &[&str]) -> Self {
+    pub(crate) fn start(options: &[&str]) -> Self {
         Self::start_under(&[], options)
     }
 
-    /// Started by that command, such as one that sets limits.
-    pub(super) fn start_under(command: &[&str], options: &[&str]) -> Self {
+    /// Starts a server as the last arguments of that command, such as `env NAME=value`.
+    pub(crate) fn start_under(front: &[&str], options: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let words = [command, &[env!("CARGO_BIN_EXE_longrun-under-test"), "serve"]].concat();
+        let server = [env!("CARGO_BIN_EXE_longrun-under-test"), "serve"];
+        let words = [front, &server, options].concat();
         let mut child = Command::new(words[0])
             .args(&words[1..])
-            .args(options)
             .current_dir(folder.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -66,18 +66,18 @@ impl Serve {
     }
 
     /// The folder that its commands run in.
-    pub(super) fn folder(&self) -> PathBuf {
+    pub(crate) fn folder(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap()
     }
 
-    pub(super) fn send_line(&mut self, line: &[u8]) {
+    pub(crate) fn send_line(&mut self, line: &[u8]) {
         let stdin = self.stdin.as_mut().expect("the input is still open");
         stdin.write_all(line).unwrap();
         stdin.write_all(b"\n").unwrap();
     }
 
     /// Sends a request under a tag of its own, which is returned.
-    pub(super) fn send(&mut self, mut request: Value) -> Value {
+    pub(crate) fn send(&mut self, mut request: Value) -> Value {
         *self.tags.borrow_mut() += 1;
         let tag = json!(*self.tags.borrow());
         request["tag"] = tag.clone();
@@ -86,7 +86,7 @@ impl Serve {
     }
 
     /// The next thing that satisfies `wanted`, now or later; all else is kept.
-    pub(super) fn next(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn next(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let mut seen = self.seen.borrow_mut();
         if let Some(place) = seen.iter().position(&wanted) {
             return seen.remove(place).unwrap();
@@ -101,7 +101,7 @@ impl Serve {
     }
 
     /// Whatever comes next, if anything does within that time.
-    pub(super) fn anything(&self, patience: Duration) -> Option<Value> {
+    pub(crate) fn anything(&self, patience: Duration) -> Option<Value> {
         if let Some(value) = self.seen.borrow_mut().pop_front() {
             return Some(value);
         }
@@ -112,34 +112,34 @@ impl Serve {
         }
     }
 
-    pub(super) fn reply(&self, tag: &Value) -> Value {
+    pub(crate) fn reply(&self, tag: &Value) -> Value {
         self.next(&format!("the reply to {tag}"), |value| value.get("tag") == Some(tag))
     }
 
-    pub(super) fn event(&self, name: &str) -> Value {
+    pub(crate) fn event(&self, name: &str) -> Value {
         self.next(&format!("an event {name}"), |value| value["event"] == name)
     }
 
-    pub(super) fn ask(&mut self, request: Value) -> Value {
+    pub(crate) fn ask(&mut self, request: Value) -> Value {
         let tag = self.send(request);
         self.reply(&tag)
     }
 
-    pub(super) fn open(&mut self, owner: &str, session: &str) -> Value {
+    pub(crate) fn open(&mut self, owner: &str, session: &str) -> Value {
         self.ask(json!({"op": "open", "owner": owner, "session": session}))
     }
 
-    pub(super) fn send_call(&mut self, owner: &str, tool: &str, args: Value) -> Value {
+    pub(crate) fn send_call(&mut self, owner: &str, tool: &str, args: Value) -> Value {
         self.send(json!({"op": "call", "owner": owner, "tool": tool, "args": args}))
     }
 
-    pub(super) fn call(&mut self, owner: &str, tool: &str, args: Value) -> Value {
+    pub(crate) fn call(&mut self, owner: &str, tool: &str, args: Value) -> Value {
         let tag = self.send_call(owner, tool, args);
         self.reply(&tag)
     }
 
     /// Starts a command in the background and gives its id.
-    pub(super) fn start_command(&mut self, owner: &str, command: &str) -> String {
+    pub(crate) fn start_command(&mut self, owner: &str, command: &str) -> String {
         let args = json!({"command": command, "run_in_background": true});
         let reply = self.call(owner, "bash", args);
         assert_eq!(reply["value"]["kind"], "background", "{reply}");
@@ -147,13 +147,13 @@ impl Serve {
     }
 
     /// Waits for the end of a task and gives all that is still to be read.
-    pub(super) fn wait_for(&mut self, owner: &str, id: &str) -> String {
+    pub(crate) fn wait_for(&mut self, owner: &str, id: &str) -> String {
         let args = json!({"task_id": id, "wait": true, "timeout_ms": 60_000});
         text(&self.call(owner, "task_output", args)).to_owned()
     }
 
     /// Waits for a file that a command makes in its folder.
-    pub(super) fn appears(&self, name: &str) -> String {
+    pub(crate) fn appears(&self, name: &str) -> String {
         let began = Instant::now();
         loop {
             match std::fs::read_to_string(self.folder().join(name)) {
@@ -165,21 +165,21 @@ impl Serve {
     }
 
     /// Makes a file that a command waits for.
-    pub(super) fn make(&self, name: &str) {
+    pub(crate) fn make(&self, name: &str) {
         std::fs::write(self.folder().join(name), "").unwrap();
     }
 
     /// From now on nobody reads what it logs.
-    pub(super) fn close_log(&mut self) {
+    pub(crate) fn close_log(&mut self) {
         self.child.stderr = None;
     }
 
-    pub(super) fn close_input(&mut self) {
+    pub(crate) fn close_input(&mut self) {
         self.stdin = None;
     }
 
     /// Waits for the server's own end.
-    pub(super) fn end(&mut self) -> ExitStatus {
+    pub(crate) fn end(&mut self) -> ExitStatus {
         self.close_input();
         // What it still says must not fill the pipe.
         while self.lines.recv_timeout(PATIENCE).is_ok() {}
@@ -187,7 +187,7 @@ impl Serve {
     }
 
     /// Waits for the end of a server that serves nothing: its exit code, and what it says.
-    pub(super) fn refused(&mut self) -> (ExitStatus, String) {
+    pub(crate) fn refused(&mut self) -> (ExitStatus, String) {
         let status = self.end();
         assert!(self.seen.borrow().is_empty(), "it said something on its standard output");
         let stderr = self.child.stderr.take().expect("its log is read here alone");
@@ -195,12 +195,12 @@ impl Serve {
     }
 
     /// How many descriptors the server has open.
-    pub(super) fn descriptors(&self) -> usize {
+    pub(crate) fn descriptors(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
     }
 
     /// The children of the server that nobody has reaped.
-    pub(super) fn children(&self) -> Vec<u32> {
+    pub(crate) fn children(&self) -> Vec<u32> {
         processes(|pid| parent_of(pid) == Some(self.child.id()))
     }
 }
@@ -215,12 +215,12 @@ impl Drop for Serve {
 }
 
 /// What a model reads of a reply.
-pub(super) fn text(reply: &Value) -> &str {
+pub(crate) fn text(reply: &Value) -> &str {
     reply["content"][0]["text"].as_str().unwrap_or_else(|| panic!("not a tool's reply: {reply}"))
 }
 
 /// The processes whose directory is that folder.
-pub(super) fn processes_in(folder: &Path) -> Vec<u32> {
+pub(crate) fn processes_in(folder: &Path) -> Vec<u32> {
     processes(|pid| std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == folder))
 }
 

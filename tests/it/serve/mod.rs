@@ -2,7 +2,7 @@
 
 mod background;
 mod bad_input;
-mod driver;
+pub(crate) mod driver;
 mod ends;
 mod leftovers;
 mod observe;

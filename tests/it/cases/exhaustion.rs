@@ -1,0 +1,122 @@
+//! Where the system has no more of something, and where something is left behind.
+
+use serde_json::json;
+
+use super::{kill, nothing_is_left, read, run, setting, status, tasks};
+use crate::serve::driver::{NOBODY, Serve, text};
+
+/// A server that may have so many descriptors.
+fn limited(descriptors: u32, options: &[&str]) -> Serve {
+    let ulimit = format!("ulimit -n {descriptors}; exec \"$0\" \"$@\"");
+    let mut serve = Serve::start_under(&["bash", "-c", &ulimit], options);
+    serve.open("a", "s");
+    serve
+}
+
+// Descriptors stayed open until the record of a finished command expired, so an agent that
+// lived long met "too many open files" elsewhere.
+// contract: T2, L7, R1
+#[test]
+fn bug_28_short_commands_without_end_leave_nothing_behind() {
+    let mut serve = limited(128, &["--max-active-per-owner", "10"]);
+    let warm = serve.start_command("a", "echo hi");
+    serve.wait_for("a", &warm);
+    let base = serve.descriptors();
+    let mut last = String::new();
+    for _ in 0..setting("LONGRUN_CASES_COMMANDS", 200).div_ceil(10) {
+        let ids: Vec<String> = (0..10).map(|_| serve.start_command("a", "echo hi")).collect();
+        for (id, is_read) in ids.iter().zip([true, false].into_iter().cycle()) {
+            if is_read {
+                assert!(serve.wait_for("a", id).starts_with("hi\n"));
+            } else {
+                serve.next("its end", |value| value["event"] == "notice" && value["task"] == **id);
+            }
+        }
+        last.clone_from(&ids[9]);
+    }
+    assert_eq!(serve.descriptors(), base, "back at the base");
+    assert_eq!(serve.children(), NOBODY, "no zombie");
+    assert_eq!(read(&mut serve, &warm), "(no new output)\n[status: completed, exit code: 0]");
+    assert_eq!(read(&mut serve, &last), "hi\n[status: completed, exit code: 0]", "kept");
+    assert!(serve.end().success());
+}
+
+// contract: S3, S5, B4
+#[test]
+fn bug_28_at_the_limit_a_start_says_which_one_it_is_and_the_others_go_on() {
+    let mut serve = limited(48, &["--max-active-per-owner", "1000"]);
+    let (mut started, mut refused) = (Vec::new(), 0);
+    while refused < 5 {
+        let args = json!({"command": "echo up; sleep 600", "run_in_background": true});
+        let reply = serve.call("a", "bash", args);
+        match reply["value"]["taskId"].as_str() {
+            Some(id) => started.push(id.to_owned()),
+            None => {
+                refused += 1;
+                let says = text(&reply);
+                assert!(says.contains("too many open files"), "{says}");
+                assert!(says.contains("end other tasks, or raise the limit"), "{says}");
+            }
+        }
+        assert!(started.len() < 100, "a limit that limits nothing");
+    }
+    assert_eq!(tasks(&mut serve, "a").len(), started.len(), "nothing was registered");
+    for id in &started {
+        super::until("it has spoken", || !read(&mut serve, id).starts_with("(no new"));
+    }
+    // With room again a start succeeds, and its number is the next.
+    for id in started.iter().take(3) {
+        assert_eq!(kill(&mut serve, id), format!("requested cancellation of task {id}"));
+        assert!(status(&serve.wait_for("a", id)).starts_with("[status: killed, signal: "));
+    }
+    let next = serve.start_command("a", "echo again");
+    assert_eq!(next, format!("bash-{}", started.len() + 1));
+    assert_eq!(serve.wait_for("a", &next), "again\n[status: completed, exit code: 0]");
+    super::dispose(&mut serve, "a");
+    nothing_is_left(&serve);
+    assert!(serve.end().success());
+}
+
+// contract: S8, O3, T2, L7
+#[test]
+fn bug_28_hundreds_at_once_end_together_and_leave_nothing_behind() {
+    let at_once = setting("LONGRUN_CASES_AT_ONCE", 100);
+    let owner_limit = at_once.to_string();
+    let options = ["--max-active-per-owner", &owner_limit, "--grace-ms", "1000"];
+    let mut serve = limited(4096, &options);
+    let warm = serve.start_command("a", "true");
+    serve.wait_for("a", &warm);
+    let base = serve.descriptors();
+    let ids: Vec<String> = (0..at_once)
+        .map(|n| serve.start_command("a", &format!("echo {n}; exec sleep 600")))
+        .collect();
+    let refused = json!({"command": "true", "run_in_background": true});
+    let says = format!("{at_once} background tasks are already running");
+    assert!(text(&serve.call("a", "bash", refused)).starts_with(&says));
+    assert_eq!(run(&mut serve, "echo beside them"), "beside them\n");
+    for (n, id) in ids.iter().enumerate() {
+        super::until("it has spoken", || read(&mut serve, id) == format!("{n}\n[status: running]"));
+    }
+    super::dispose(&mut serve, "a");
+    nothing_is_left(&serve);
+    assert_eq!(serve.children(), NOBODY, "no zombie");
+    assert_eq!(serve.descriptors(), base, "back at the base");
+    assert!(serve.end().success());
+}
+
+// contract: B2, B4
+#[test]
+fn bug_28_a_limit_that_a_command_sets_is_its_own() {
+    let mut serve = limited(256, &[]);
+    let reply = run(&mut serve, "ulimit -n 4; echo a >f; cat f");
+    assert!(reply.contains("Too many open files"), "{reply}");
+    let reply = run(&mut serve, "ulimit -f 1; head -c 9999 /dev/zero >f; echo rc=$?");
+    assert!(reply.contains("rc="), "{reply}");
+    let reply = run(&mut serve, "ulimit -t 1; while :; do :; done");
+    assert!(
+        reply.ends_with("[signal: SIGKILL]") || reply.ends_with("[signal: SIGXCPU]"),
+        "{reply}"
+    );
+    assert_eq!(run(&mut serve, "ulimit -n"), "256\n");
+    assert!(serve.end().success());
+}
