@@ -58,7 +58,7 @@ impl Driver {
                 read = timeout(drain, &mut reading) => read.is_ok(),
                 () = watch.until_asked_and_empty() => timeout(drain, &mut reading).await.is_ok(),
             };
-            watch.recount().await;
+            watch.recount(drained).await;
         }
         let released = shared.custody.release();
         while !shared.close(released, drained, watch.fulfilled()) {

@@ -61,8 +61,10 @@ pub enum SpawnError {
         /// What was given.
         path: PathBuf,
     },
-    /// The working directory may not be entered.
-    #[error("working directory {path:?} may not be entered: expected search permission ({source})")]
+    /// The working directory may not be entered, or its path is none.
+    #[error(
+        "no way into working directory {path:?}: {source}; expected a directory that may be entered"
+    )]
     DirectoryRefused {
         /// What was given.
         path: PathBuf,

@@ -14,12 +14,12 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use tokio::time::{Sleep, sleep, timeout};
+use tokio::time::{Sleep, sleep};
 
 use super::census::census;
 use super::custody::LAST_WAIT;
@@ -48,7 +48,7 @@ const FIRST_QUESTION: Duration = Duration::from_millis(20);
 const LAST_QUESTION: Duration = Duration::from_secs(1);
 
 /// How long after it has closed its output a process may take to be gone.
-const LAST_BREATH: Duration = Duration::from_millis(100);
+const LAST_BREATH: Duration = Duration::from_secs(1);
 
 /// How far the ending of the session has gone.
 #[derive(Debug)]
@@ -195,20 +195,38 @@ impl<'a> Watch<'a> {
     }
 
     /// Counts the strays again, some time after the session was found empty: whoever held
-    /// the output open may be gone by now, and one that is just going is waited for.
-    pub(crate) async fn recount(&mut self) {
-        let going = async {
-            while self.shared.custody.left().strays > 0 {
-                let Some(eldest) = self.look(true).await?.strays.first().copied() else { break };
-                if let Some(pidfd) = eldest.open()? {
-                    Watched::new(Arc::new(pidfd))?.over().await;
+    /// the output open may be gone by now. If its end has `just` come, who is just going is
+    /// waited for.
+    pub(crate) async fn recount(&mut self, mut just: bool) {
+        let mut breath = pin!(sleep(LAST_BREATH));
+        for _ in 0..ROUNDS {
+            if self.shared.custody.left().strays == 0 {
+                return;
+            }
+            match self.eldest_stray().await {
+                Ok(Some(stray)) if just => tokio::select! {
+                    () = stray.over() => {}
+                    () = &mut breath => just = false,
+                },
+                Ok(Some(_)) => return,
+                // All whom the look has seen are gone by now.
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "the processes of a task could not be looked at");
+                    return;
                 }
             }
-            io::Result::Ok(())
-        };
-        if let Ok(Err(error)) = timeout(LAST_BREATH, going).await {
-            tracing::warn!(%error, "the processes of a task could not be looked at");
         }
+    }
+
+    /// The eldest of those who live outside the session now.
+    async fn eldest_stray(&mut self) -> io::Result<Option<Watched>> {
+        for stray in self.look(true).await?.strays {
+            if let Some(pidfd) = stray.open()? {
+                return Watched::new(Arc::new(pidfd)).map(Some);
+            }
+        }
+        Ok(None)
     }
 
     /// The request after which all has ended.

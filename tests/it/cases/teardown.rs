@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{nothing_is_left, opened, setting, status};
-use crate::serve::driver::text;
+use super::{nothing_is_left, opened, setting, status, until};
+use crate::serve::driver::{processes_in, text};
 
 // The end of a session was a SIGKILL at once: no handler ran, and lock files stayed.
 // contract: B5, O1, O2
@@ -82,4 +82,32 @@ fn bug_22_what_is_started_while_a_disposal_begins_ends_with_it() {
     let id = serve.start_command("a", "true");
     assert!(status(&serve.wait_for("a", &id)).starts_with("[status: completed"));
     assert!(serve.end().success());
+}
+
+// The file that a command wrote to grew without an end, even after the harness had died.
+// contract: T3, B5
+#[test]
+fn bug_10_when_the_harness_is_killed_its_commands_write_no_more() {
+    let mut serve = opened(&["--grace-ms", "300"]);
+    let write = "while :; do echo 'worker crashed, restarting' | tee -a log; sleep 0.01; done";
+    let commands = [
+        write.to_owned(),
+        format!("trap '' TERM PIPE; {write}"),
+        format!("nohup bash -c \"{write}\" >/dev/null 2>&1 & disown; echo up"),
+        format!("setsid -f bash -c \"trap '' TERM PIPE; {write}\"; sleep 600"),
+        format!("exec >/dev/null 2>&1; (({write}) &) ; exec sleep 600"),
+    ];
+    for command in &commands {
+        serve.start_command("a", command);
+    }
+    let foreground = serve.send_call("a", "bash", json!({"command": "echo >fg; sleep 600"}));
+    assert!(foreground.is_u64());
+    serve.appears("fg");
+    serve.appears("log");
+    serve.child.kill().unwrap();
+    serve.child.wait().unwrap();
+    let folder = serve.folder();
+    // Nobody is left who could write; a session of its own and a deaf ear help nobody.
+    until("all of it has ended", || processes_in(&folder).is_empty());
+    assert!(folder.join("log").metadata().unwrap().len() > 0);
 }
