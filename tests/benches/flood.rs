@@ -1,5 +1,5 @@
 //! A flood that nobody reads, on a runtime with one thread: what it costs, and how soon it
-//! can be ended.
+//! can be ended. Then how long a disposal takes of many that do not want to end.
 //!
 //! `LONGRUN_FLOOD_MIB` is how much comes, 3,072 by default. Exits with 1 if what is
 //! promised does not hold.
@@ -11,7 +11,7 @@ use std::{
 };
 
 use longrun_tokio::{
-    Builder, Guard, NoticePolicy, OwnerScope, TaskId, TaskService, TaskSpec, Waited,
+    Builder, Config, Guard, NoticePolicy, OwnerScope, TaskId, TaskService, TaskSpec, Waited,
     bash::{BashConfig, BashExecutor, BashRequest},
 };
 
@@ -25,6 +25,10 @@ const ROUNDS: u32 = 3;
 
 /// What the memory may grow by, beyond what is kept of each stream.
 const CONSTANT_KIB: u64 = 4 * 1024;
+
+/// How many commands ignore SIGTERM, and for how long that helps them.
+const STUBBORN: usize = 100;
+const GRACE: Duration = Duration::from_secs(1);
 
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -60,7 +64,7 @@ async fn flood(mib: u64) -> Result<ExitCode, Failure> {
              and {CONSTANT_KIB})"
         ),
     );
-    harness.agent.dispose().await?;
+    kept &= stubborn(&harness).await?;
     Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -163,6 +167,26 @@ async fn kill(harness: &Harness) -> Result<bool, Failure> {
     ))
 }
 
+/// How many graces it takes to end the owner of many commands that ignore SIGTERM.
+async fn stubborn(harness: &Harness) -> Result<bool, Failure> {
+    let mut ready = Vec::new();
+    for _ in 0..STUBBORN {
+        ready.push(harness.start("trap '' TERM; echo ready; while :; do sleep 60; done")?);
+    }
+    for id in &ready {
+        while harness.service.read(id, &harness.agent.caller())?.text.is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+    let began = Instant::now();
+    let orphans = harness.agent.dispose().await?;
+    let graces = began.elapsed().as_secs_f64() / GRACE.as_secs_f64();
+    Ok(said(
+        orphans.is_empty() && graces < 2.0,
+        &format!("disposal: {STUBBORN} that ignore SIGTERM in {graces:.2} graces (promised: 2.00)"),
+    ))
+}
+
 fn said(holds: bool, text: &str) -> bool {
     println!("{} {text}", if holds { "ok  " } else { "NOT " });
     holds
@@ -185,10 +209,11 @@ struct Harness {
 
 impl Harness {
     fn new() -> Result<Self, Failure> {
-        let service = Builder::new().build()?;
+        let limits = Config { max_active_per_owner: STUBBORN + 20, ..Config::default() };
+        let service = Builder::new().config(limits).build()?;
         let controls = service.mount_controls(NoticePolicy::default())?;
         let agent = service.owner("session").open()?;
-        let config = BashConfig::new("/");
+        let config = BashConfig { grace: GRACE, ..BashConfig::new("/") };
         let memory_bytes = config.memory_bytes as u64;
         let bash = BashExecutor::new(config)?;
         Ok(Self { service, agent, bash, memory_bytes, _controls: controls })

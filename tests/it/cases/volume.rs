@@ -13,7 +13,8 @@ fn peak_kib(serve: &Serve) -> usize {
 }
 
 // A flood killed the harness: one path had no cap, and the work for each chunk grew, so
-// that not even the timeout that was to stop it came.
+// that not even the timeout that was to stop it came. (`longrun serve` runs on one thread;
+// how fast it reads, and how soon it ends, `benches/flood.rs` measures.)
 // contract: B7, R8, K2
 #[test]
 fn bug_08_a_flood_costs_no_memory_and_holds_up_nobody() {
