@@ -13,7 +13,7 @@ use crate::serve::driver::text;
 // contract: B6, M13, K2
 #[test]
 fn bug_01_a_pipe_held_open_ends_nothing_late_and_hides_nobody() {
-    let mut serve = opened(&["--drain-ms", "100", "--grace-ms", "500"]);
+    let mut serve = opened(&["--drain-ms", "100", "--grace-ms", "500", "--spill-bytes", "0"]);
     let holders = [
         "sleep 600 </dev/null >/dev/null &",
         "sleep 600 2>/dev/null &",

@@ -79,7 +79,7 @@ fn bug_12_readers_that_wait_share_the_output_too() {
 // contract: R8, R1, B7
 #[test]
 fn bug_12_what_was_lost_before_a_read_is_counted() {
-    let mut serve = opened(&["--memory-bytes", "1000"]);
+    let mut serve = opened(&["--memory-bytes", "1000", "--spill-bytes", "0"]);
     let command = "head -c 100000 /dev/zero | tr '\\0' x; echo; echo >up; \
                    until [ -e go ]; do sleep 0.01; done; echo end";
     let id = serve.start_command("a", command);

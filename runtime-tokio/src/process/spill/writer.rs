@@ -16,7 +16,7 @@ use super::store::Entry;
 use super::{SpillBudget, SpillPlan, SpillState, SpillStop, SpillStore};
 
 /// How much is gathered at most before the disk is waited for.
-const GATHERED_BYTES: usize = 512 * 1024;
+const GATHERED_BYTES: usize = 128 * 1024;
 
 /// For how long.
 const PATIENCE: Duration = Duration::from_secs(2);
