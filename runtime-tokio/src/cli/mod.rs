@@ -6,7 +6,11 @@ mod serve;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use tracing_appender::non_blocking::NonBlockingBuilder;
 use tracing_subscriber::EnvFilter;
+
+/// How many lines of the log wait to be written at most.
+const LOG_LINES: usize = 1024;
 
 /// Background tasks for AI agent harnesses.
 #[derive(Parser)]
@@ -28,10 +32,13 @@ enum Command {
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
-    // A log that nobody reads is no reason to stop.
+    // A log that nobody reads is no reason to stop, nor one that nobody can write: where its
+    // pipe is full, lines are left out.
+    let (log, _until_the_end) =
+        NonBlockingBuilder::default().buffered_lines_limit(LOG_LINES).finish(std::io::stderr());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(log)
         .log_internal_errors(false)
         .init();
     // One thread: between a read and its reply nothing else can come, so that replies are

@@ -70,3 +70,18 @@ fn a_log_that_nobody_reads_holds_nothing_up() {
     assert_eq!(reply["orphans"], json!([id]), "it was given up, and a warning was written");
     assert!(serve.end().success());
 }
+
+// contract: L5
+#[test]
+fn a_log_whose_pipe_is_full_holds_nothing_up() {
+    // As much as a pipe holds is in it before the server begins.
+    let fill = "head -c 65536 /dev/zero >&2; exec \"$@\"";
+    let options = ["--memory-bytes", "4", "--spill-dir", "/missing"];
+    let mut serve = Serve::start_under(&["bash", "-c", fill, "bash"], &options);
+    serve.open("a", "s");
+    for _ in 0..3 {
+        let reply = serve.call("a", "bash", json!({"command": "echo 123456"}));
+        assert!(text(&reply).contains("could not be kept"), "a warning was to be written: {reply}");
+    }
+    assert!(serve.end().success());
+}
