@@ -135,6 +135,19 @@ mod tests {
 
     use super::*;
 
+    // contract: B8
+    #[test]
+    fn the_first_byte_is_lost_once_and_not_before_the_cap_is_full() {
+        let mut log = Log::new(4);
+        assert!(!log.would_lose_first(4) && log.would_lose_first(5));
+        log.append(b"ab");
+        assert!(!log.would_lose_first(2) && log.would_lose_first(3));
+        log.append(b"cd");
+        assert!(!log.would_lose_first(0) && log.would_lose_first(1));
+        log.append(b"e");
+        assert!(!log.would_lose_first(0) && !log.would_lose_first(9), "it is gone");
+    }
+
     // contract: B7
     #[test]
     fn exactly_the_cap_is_kept_whole() {

@@ -161,3 +161,74 @@ impl Line {
         (head, tail.max(head))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flushed(line: &mut Line) -> String {
+        let mut clean = Clean::default();
+        line.flush(&mut clean);
+        clean.text
+    }
+
+    fn finished(mut line: Line) -> String {
+        let mut clean = Clean::default();
+        line.finish(&mut clean);
+        clean.text
+    }
+
+    // contract: M12
+    #[test]
+    fn what_was_given_does_not_count_against_the_length() {
+        let mut line = Line::new(10);
+        line.write("abcdefghij");
+        assert_eq!(flushed(&mut line), "abcdefghij");
+        line.write("klmnopqrst");
+        assert_eq!(flushed(&mut line), "klmnopqrst");
+    }
+
+    // contract: M12, B7
+    #[test]
+    fn a_line_without_an_end_takes_no_more_than_three_times_its_length() {
+        let mut line = Line::new(10);
+        for _ in 0..1000 {
+            line.write("1234567");
+            assert!(line.text.len() <= 30, "{}", line.text.len());
+        }
+        assert_eq!(finished(line), "12345… [6990 bytes of this line not shown] …34567\n");
+    }
+
+    // contract: M12
+    #[test]
+    fn a_frame_that_was_too_long_leaves_no_mark_on_the_next() {
+        let mut line = Line::new(10);
+        line.write(&"a".repeat(100));
+        line.rewind();
+        line.write("new");
+        assert_eq!(finished(line), "new\n");
+        let mut line = Line::new(10);
+        line.write(&"a".repeat(100));
+        line.left(1);
+        line.write("b");
+        assert_eq!(finished(line), "aaaaa… [90 bytes of this line not shown] …aaaab\n");
+    }
+
+    // contract: M12
+    #[test]
+    fn what_replaces_only_what_was_not_given_goes_on_behind_it() {
+        let mut line = Line::new(10);
+        line.write("abc");
+        assert_eq!(flushed(&mut line), "abc");
+        line.write("de");
+        line.left(2);
+        line.write("X");
+        assert_eq!(finished(line), "X\n");
+        let mut line = Line::new(10);
+        line.write("abc");
+        assert_eq!(flushed(&mut line), "abc");
+        line.left(1);
+        line.write("X");
+        assert_eq!(finished(line), "\nabX\n");
+    }
+}

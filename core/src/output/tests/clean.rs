@@ -258,3 +258,11 @@ proptest! {
         prop_assert_eq!(shown.len() + hidden, text.len());
     }
 }
+
+// contract: M12
+#[test]
+fn the_first_column_is_the_start_of_the_line_and_a_tab_is_text() {
+    assert_eq!(at_once("fetch 1\x1b[Gfetch 2\x1b[1Gfetch 3\x1b[0Gfetch 4"), "fetch 4");
+    assert_eq!(at_once("fetch 1\x1b[5G."), "fetch 1.", "others are not followed");
+    assert_eq!(at_once("a\tb \x1b[3\tmc"), "a\tb \tmc", "no sequence has one in it");
+}

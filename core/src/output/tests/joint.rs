@@ -160,3 +160,13 @@ proptest! {
         prop_assert_eq!(next, froms.map(|from| from.max(written)));
     }
 }
+
+// contract: R6
+#[test]
+fn a_piece_is_made_of_sixteen_kibibytes_at_most() {
+    let mut capture = Capture::new(100_000);
+    capture.append(Stream::Stdout, &[b'x'; 40_000]);
+    let mut cursor = JointCursor::new(0);
+    let lengths = core::iter::from_fn(|| cursor.read(&capture).map(|piece| piece.text.len()));
+    assert!(lengths.eq([16_384, 16_384, 7_232]));
+}

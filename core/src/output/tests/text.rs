@@ -91,3 +91,11 @@ proptest! {
         prop_assert_eq!(seen, written.len() as u64);
     }
 }
+
+// contract: R8
+#[test]
+fn a_loss_alone_is_something() {
+    let text = |text: &str, dropped_bytes| StreamText { text: text.into(), dropped_bytes };
+    assert!(text("", 0).is_empty());
+    assert!(!text("", 1).is_empty() && !text("a", 0).is_empty());
+}
