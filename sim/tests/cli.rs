@@ -98,7 +98,7 @@ fn of_a_trace_that_ends_in_the_middle_of_a_line_the_rest_is_replayed_with_a_note
     assert_eq!(code(&output), 0, "{}", text(&output));
     let note = format!("t.jsonl: it ends in the middle of line {lines}, which is left out\n");
     assert_eq!(String::from_utf8_lossy(&output.stderr), note);
-    let events = format!("{} events, and nothing failed\n", lines - 2);
+    let events = format!("t.jsonl: {} events, and nothing failed\n", lines - 2);
     assert_eq!(String::from_utf8_lossy(&output.stdout), events);
 }
 
