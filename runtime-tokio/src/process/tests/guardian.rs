@@ -41,7 +41,8 @@ fn be_host(folder: &Path, end: impl FnOnce(&[Process])) {
         let mut processes = Vec::new();
         for script in SCRIPTS {
             let mut spec = spec(script);
-            spec.grace = Duration::from_millis(300);
+            // Enough for a trap to run on a machine that is busy with much else.
+            spec.grace = Duration::from_secs(4);
             spec.env.push(("FOLDER".into(), folder.into()));
             let process = Process::spawn(&spec).unwrap();
             pids.extend([line(&process).await, process.pid().to_string()]);
