@@ -207,11 +207,10 @@ fn expand(world: &SmallWorld, paths: &[Path], seen: &Seen) -> Part {
     let Some(mut way) = Way::new(world) else { return part };
     for path in paths {
         let Some(bench) = way.follow(path) else { continue };
-        let mut bench = bench.clone();
-        bench.set_depth(Depth::Full);
         for (choice, event) in world.choices(bench.model()).into_iter().enumerate() {
-            let now = time_of(&bench, &event);
+            let now = time_of(bench, &event);
             let mut next = bench.clone();
+            next.set_depth(Depth::Full);
             part.transitions += 1;
             if let Err(failure) = next.feed(now, &event) {
                 part.failure = Some((way.trace((now, event)), failure));
