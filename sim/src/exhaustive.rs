@@ -9,7 +9,7 @@
 
 use std::{
     collections::HashSet,
-    hash::{BuildHasherDefault, Hasher},
+    hash::BuildHasherDefault,
     sync::Mutex,
     time::{Duration, Instant},
 };
@@ -59,25 +59,7 @@ pub struct Found {
 /// The choices that lead to a state.
 type Path = Box<[u8]>;
 
-/// Fingerprints are as good as random already.
-#[derive(Default)]
-struct AsItIs(u64);
-
-impl Hasher for AsItIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.0 ^= u64::from_le_bytes(word);
-        }
-    }
-}
-
-type Seen = HashSet<u128, BuildHasherDefault<AsItIs>>;
+type Seen = HashSet<u128, BuildHasherDefault<Fingerprint>>;
 
 fn fingerprint(bench: &Bench) -> u128 {
     let mut hasher = Fingerprint::default();
