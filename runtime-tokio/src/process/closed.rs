@@ -53,14 +53,6 @@ pub struct Left {
     pub strays: usize,
 }
 
-impl Left {
-    /// All of them.
-    #[must_use]
-    pub const fn total(self) -> usize {
-        self.members + self.strays
-    }
-}
-
 /// The strongest signal that was sent to any process of a task, by us.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Signals {

@@ -8,12 +8,13 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs::File;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::io::Errno;
+
+use super::random;
 
 /// The name of the variable.
 pub(crate) const NAME: &str = "LONGRUN_TASK";
@@ -34,8 +35,7 @@ pub(crate) fn next_serial() -> Serial {
 
 /// What tells the processes of this host from those of any other.
 pub(crate) fn nonce() -> &'static str {
-    // The keys of the standard library's hash maps are the system's random numbers.
-    NONCE.get_or_init(|| format!("{:016x}", RandomState::new().build_hasher().finish()))
+    NONCE.get_or_init(random::hex)
 }
 
 /// What the variable says to the process with that serial.

@@ -97,6 +97,7 @@ mod guardian;
 mod marker;
 mod pidfd;
 mod pipes;
+mod random;
 mod session;
 mod shared;
 mod signals;

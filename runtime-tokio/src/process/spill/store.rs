@@ -9,7 +9,6 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -18,6 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+
+use crate::process::random;
 
 /// What the names of our directories begin with.
 const PREFIX: &str = "longrun-spill-";
@@ -50,12 +51,6 @@ impl SpillStore {
             numbers: AtomicU64::new(1),
             swept: Once::new(),
         }))
-    }
-
-    /// The directory below which it makes its own.
-    #[must_use]
-    pub fn parent(&self) -> &Path {
-        &self.0.parent
     }
 
     /// Removes what harnesses of this user that are dead have left there, once for all
@@ -129,7 +124,7 @@ struct PrivateDir {
 impl PrivateDir {
     fn create(parent: &Path) -> io::Result<Self> {
         for _ in 0..TRIES {
-            let path = parent.join(format!("{PREFIX}{:016x}", random()));
+            let path = parent.join(format!("{PREFIX}{}", random::hex()));
             match fs::DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
@@ -152,12 +147,6 @@ impl Drop for PrivateDir {
             tracing::warn!(path = %self.path.display(), %error, "a spill directory is left");
         }
     }
-}
-
-/// Sixty-four bits that nobody can guess: the keys of the standard library's hasher come
-/// from the system's random numbers.
-fn random() -> u64 {
-    RandomState::new().hash_one(std::process::id())
 }
 
 fn open_dir(path: &Path) -> io::Result<OwnedFd> {
