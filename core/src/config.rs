@@ -1,5 +1,6 @@
 //! What a registry may hold: every growth has a limit.
 
+use alloc::{format, sync::Arc};
 use core::time::Duration;
 
 /// The longest a single wait may last: 2 147 483 647 ms, a little under 25 days.
@@ -75,6 +76,28 @@ impl Config {
         }
         Ok(())
     }
+
+    /// A label as a registry keeps it: what is longer is cut off, on a character border,
+    /// and marked.
+    pub(crate) fn bounded_label(&self, label: Arc<str>) -> Arc<str> {
+        bounded(label, self.max_label_bytes)
+    }
+
+    /// A detail, a reason or an error as a registry keeps it: what is longer is cut off, on
+    /// a character border, and marked.
+    #[must_use]
+    pub fn bounded_detail(&self, detail: Arc<str>) -> Arc<str> {
+        bounded(detail, self.max_detail_bytes)
+    }
+}
+
+fn bounded(text: Arc<str>, max_bytes: usize) -> Arc<str> {
+    if text.len() <= max_bytes {
+        return text;
+    }
+    const MARK: &str = "…";
+    let kept = text.floor_char_boundary(max_bytes.saturating_sub(MARK.len()));
+    format!("{}{MARK}", &text[..kept]).into()
 }
 
 /// A limit that no registry can work within.

@@ -5,11 +5,7 @@
 
 use alloc::{format, sync::Arc, vec::Vec};
 
-use super::{
-    Registry,
-    owners::Stage,
-    tasks::{Task, bounded},
-};
+use super::{Registry, owners::Stage, tasks::Task};
 use crate::{
     Command, Outcome, OutputMode, OwnerKey, Refusal, Reply, TaskKey, Warning, phase::Step,
 };
@@ -31,7 +27,7 @@ impl Registry {
         error: Arc<str>,
         out: &mut Vec<Command>,
     ) -> Result<Reply, Refusal> {
-        let error = bounded(error, self.config.max_detail_bytes);
+        let error = self.config.bounded_detail(error);
         out.push(Command::Warn(match self.tasks.get(key) {
             Some(task) => Warning::ProducerBroke { id: task.id.clone(), error: error.clone() },
             None => Warning::LateProducerBroke { error: error.clone() },
@@ -47,7 +43,7 @@ impl Registry {
         }
         let Some(status) = task.status.after(Step::Settled(outcome.end)) else { return };
         task.status = status;
-        task.detail = outcome.detail.map(|text| bounded(text, self.config.max_detail_bytes));
+        task.detail = outcome.detail.map(|text| self.config.bounded_detail(text));
         task.output = match task.output_mode {
             OutputMode::Final => outcome.output,
             OutputMode::Stream => None,

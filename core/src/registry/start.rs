@@ -12,7 +12,7 @@ use super::{
     Registry,
     arena::Arena,
     owners::{Life, Stage},
-    tasks::{Notice, Task, Teardown, bounded},
+    tasks::{Notice, Task, Teardown},
 };
 use crate::{
     Command, Gone, OutputMode, OwnerKey, Refusal, Reply, ReservationKey, SessionId, StartRefusal,
@@ -97,7 +97,7 @@ impl Registry {
         let task = self.tasks.insert(Task {
             id: id.clone(),
             kind: request.kind,
-            label: bounded(request.label, self.config.max_label_bytes),
+            label: self.config.bounded_label(request.label),
             output_limit_bytes: request.output_limit_bytes,
             owner,
             session,

@@ -11,7 +11,7 @@ use super::{
     Registry,
     arena::Arena,
     deadlines::Due,
-    tasks::{Task, Teller, bounded},
+    tasks::{Task, Teller},
 };
 use crate::{
     Caller, Command, KillKey, KillRefusal, Refusal, Reply, Stop, StopCause, TaskId, TaskKey,
@@ -46,7 +46,7 @@ impl Registry {
         if in_flight >= limit {
             return Err(KillRefusal::TooMany { limit }.into());
         }
-        let reason = reason.map(|text| bounded(text, self.config.max_detail_bytes));
+        let reason = reason.map(|text| self.config.bounded_detail(text));
         let kill = self.kills.insert(Kill { task: key, reason, promised: None });
         if let Some(task) = self.tasks.get_mut(key) {
             task.kills.push(kill);
@@ -148,7 +148,7 @@ impl Registry {
                 self.notify_changed(owner, out);
             }
             Some(error) => {
-                let error = bounded(error, self.config.max_detail_bytes);
+                let error = self.config.bounded_detail(error);
                 out.push(Command::Warn(Warning::CancelFailed { id, error: error.clone() }));
                 self.force_fail(key, &format!("cancel failed: {error}"), out);
             }

@@ -2,7 +2,6 @@
 
 use alloc::{
     collections::{BTreeMap, BTreeSet},
-    format,
     sync::Arc,
     vec::Vec,
 };
@@ -242,14 +241,4 @@ impl Registry {
     pub(super) fn scope_of(&self, owner: Option<OwnerKey>) -> Option<crate::ScopeKey> {
         owner.and_then(|owner| self.owners.get(owner)).and_then(|owner| owner.scope)
     }
-}
-
-/// Cuts a text to that many bytes, on a character border, with a mark.
-pub(super) fn bounded(text: Arc<str>, max_bytes: usize) -> Arc<str> {
-    if text.len() <= max_bytes {
-        return text;
-    }
-    const MARK: &str = "…";
-    let kept = text.floor_char_boundary(max_bytes.saturating_sub(MARK.len()));
-    format!("{}{MARK}", &text[..kept]).into()
 }

@@ -2,11 +2,9 @@
 
 use std::{any::Any, sync::Arc};
 
-use crate::{
-    OwnerScope, TaskService,
-    state::{Inner, State},
-    sync::lock,
-};
+use longrun_core::OwnerKey;
+
+use crate::{OwnerScope, TaskService, state::State, sync::lock};
 
 /// At most one value of each type.
 #[derive(Default)]
@@ -21,7 +19,7 @@ impl Attachments {
 impl State {
     /// Where the attachments of an owner are, or those of nobody; `None` once it is too
     /// late to attach anything.
-    fn attachments(&mut self, owner: Option<longrun_core::OwnerKey>) -> Option<&mut Attachments> {
+    fn attachments(&mut self, owner: Option<OwnerKey>) -> Option<&mut Attachments> {
         match owner {
             Some(owner) => {
                 let entry = self.owners.get_mut(&owner).filter(|entry| !entry.ended)?;
@@ -47,31 +45,19 @@ impl TaskService {
         owner: Option<&OwnerScope>,
         make: impl FnOnce() -> T,
     ) -> Arc<T> {
-        attachment(&self.inner, owner.map(OwnerScope::key), make)
-    }
-}
-
-fn attachment<T: Any + Send + Sync>(
-    inner: &Inner,
-    owner: Option<longrun_core::OwnerKey>,
-    make: impl FnOnce() -> T,
-) -> Arc<T> {
-    let found = lock(&inner.state).attachments(owner).and_then(|attached| attached.find());
-    if let Some(found) = found {
-        return found;
-    }
-    let made = Arc::new(make());
-    let mut state = lock(&inner.state);
-    let Some(attached) = state.attachments(owner) else { return made };
-    match attached.find() {
-        // It is dropped after the lock is released.
-        Some(found) => {
-            drop(state);
-            found
+        let owner = owner.map(OwnerScope::key);
+        let found = lock(&self.inner.state).attachments(owner).and_then(|attached| attached.find());
+        if let Some(found) = found {
+            return found;
         }
-        None => {
-            attached.0.push(Arc::clone(&made) as Arc<dyn Any + Send + Sync>);
-            made
+        // Declared before the lock is taken: if it is not the one, it is dropped after it.
+        let made = Arc::new(make());
+        let mut state = lock(&self.inner.state);
+        let Some(attached) = state.attachments(owner) else { return made };
+        if let Some(found) = attached.find() {
+            return found;
         }
+        attached.0.push(made.clone());
+        made
     }
 }

@@ -5,10 +5,7 @@
 //! carried out after it has returned. After [`TURN`] commands the dispatcher hands
 //! over to a future of the runtime, so that no caller serves others for ever.
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use longrun_core::{Command, Event, Lane, OwnerKey, TaskId, TaskKey, TaskSnapshot};
 
@@ -128,8 +125,7 @@ impl Inner {
 
     /// Calls somebody's code; its panic is reported and goes no further.
     fn contain(&self, callback: &'static str, call: impl FnOnce()) {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
-            let message = panics::message(&*panic);
+        if let Err(message) = panics::caught(call) {
             self.report(&Report::CallbackPanicked { callback, message });
         }
     }

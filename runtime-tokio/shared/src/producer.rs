@@ -1,13 +1,7 @@
 //! What a producer gives the service: how to stop its work, when it is over, and
 //! how to read what it wrote.
 
-use std::{
-    fmt,
-    future::Future,
-    panic::{AssertUnwindSafe, catch_unwind},
-    pin::Pin,
-    sync::Arc,
-};
+use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
 use futures::{Stream, StreamExt as _, stream::BoxStream};
 use longrun_core::{NoticePreference, Outcome, OutputMode, output::Piece};
@@ -205,43 +199,28 @@ pub(crate) struct Handle {
 
 impl Handle {
     pub(crate) fn cancel(&self, reason: Option<&str>) -> Result<(), BoxError> {
-        catch_unwind(AssertUnwindSafe(|| (self.cancel)(reason)))
-            .unwrap_or_else(|panic| Err(panics::message(&*panic).into()))
+        panics::caught(|| (self.cancel)(reason)).unwrap_or_else(|message| Err(message.into()))
     }
 
     pub(crate) fn drain(&self) -> Result<String, BoxError> {
         let mut reader = lock(&self.reader);
         let Some(reader) = reader.as_mut() else { return Ok(String::new()) };
-        catch_unwind(AssertUnwindSafe(reader))
-            .unwrap_or_else(|panic| Err(panics::message(&*panic).into()))
+        panics::caught(reader).unwrap_or_else(|message| Err(message.into()))
     }
 
     /// The output from that offset on, if the producer offers it.
     pub(crate) fn observe(&self, from: u64) -> Result<Option<BoxStream<'static, Piece>>, BoxError> {
         let Some(observe) = &self.observe else { return Ok(None) };
-        catch_unwind(AssertUnwindSafe(|| observe(from)))
-            .map(Some)
-            .map_err(|panic| panics::message(&*panic).into())
+        panics::caught(|| observe(from)).map(Some).map_err(Into::into)
     }
 
-    /// What the producer has to say of the task while it lives, in at most that many
-    /// bytes.
-    pub(crate) fn live_detail(&self, max_bytes: usize) -> Option<Arc<str>> {
+    /// What the producer has to say of the task while it lives.
+    pub(crate) fn live_detail(&self) -> Option<String> {
         let live_detail = self.live_detail.as_ref()?;
         // The panic has been printed; a snapshot without a detail is still a true one.
-        let detail = catch_unwind(AssertUnwindSafe(live_detail)).ok().flatten()?;
-        (!detail.is_empty()).then(|| cut(detail, max_bytes).into())
+        let detail = panics::caught(live_detail).ok().flatten()?;
+        (!detail.is_empty()).then_some(detail)
     }
-}
-
-/// Cut off and marked, as the core does with the detail of an outcome.
-fn cut(mut text: String, max_bytes: usize) -> String {
-    const MARK: char = '…';
-    if text.len() > max_bytes {
-        text.truncate(text.floor_char_boundary(max_bytes.saturating_sub(MARK.len_utf8())));
-        text.push(MARK);
-    }
-    text
 }
 
 /// Lets one reader in at a time.

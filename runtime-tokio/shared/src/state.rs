@@ -8,8 +8,8 @@ use std::{
 };
 
 use longrun_core::{
-    Command, Event, Instant, ListenerKey, Now, ObserverKey, OwnerKey, Refusal, Registry, Reply,
-    TaskId, TaskKey, TaskSnapshot, WaiterKey,
+    Command, Config, Event, Instant, ListenerKey, Now, ObserverKey, OwnerKey, Refusal, Registry,
+    Reply, TaskId, TaskKey, TaskSnapshot, WaiterKey,
 };
 
 use crate::{
@@ -39,7 +39,7 @@ pub(crate) struct Inner {
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) state: Mutex<State>,
     pub(crate) shut_down: Arc<Completion<Ended>>,
-    max_detail_bytes: usize,
+    config: Config,
 }
 
 pub(crate) struct State {
@@ -106,7 +106,7 @@ pub(crate) enum SendError {
 
 impl Inner {
     pub(crate) fn new(registry: Registry, runtime: Arc<dyn Runtime>, taps: Vec<Tap>) -> Arc<Self> {
-        let max_detail_bytes = registry.config().max_detail_bytes;
+        let config = *registry.config();
         let state = State {
             registry,
             broken: None,
@@ -124,7 +124,7 @@ impl Inner {
             has_a_bug: false,
         };
         let (state, shut_down) = (Mutex::new(state), Completion::new());
-        Arc::new(Self { runtime, state, shut_down, max_detail_bytes })
+        Arc::new(Self { runtime, state, shut_down, config })
     }
 
     /// Sends an event to the core. `file` runs under the same lock, before anything
@@ -208,7 +208,8 @@ impl Inner {
         handle: Option<&Handle>,
     ) -> TaskSnapshot {
         if !task.status.is_terminal() {
-            task.detail = handle.and_then(|handle| handle.live_detail(self.max_detail_bytes));
+            let detail = handle.and_then(Handle::live_detail);
+            task.detail = detail.map(|detail| self.config.bounded_detail(detail.into()));
         }
         task
     }
@@ -223,11 +224,6 @@ impl Inner {
 fn contained(call: impl FnOnce()) {
     // The panic has been printed; there is nowhere else to say it.
     let _ = catch_unwind(AssertUnwindSafe(call));
-}
-
-/// Calls what must not unwind: what its panic had to say.
-fn caught<T>(call: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| panics::message(&*panic))
 }
 
 impl State {
@@ -249,13 +245,13 @@ impl State {
         if let Some(broken) = &self.broken {
             return Err(SendError::Broken(broken.clone()));
         }
-        let now = match caught(|| runtime.now()) {
+        let now = match panics::caught(|| runtime.now()) {
             Ok(now) => now,
             Err(message) => return Err(self.break_down(format!("its clock: {message}"), outside)),
         };
         self.show(now, &event, outside);
         let mut commands = Vec::new();
-        let handled = caught(|| {
+        let handled = panics::caught(|| {
             #[cfg(test)]
             assert!(!self.has_a_bug, "a bug of the core");
             self.registry.handle(now, event, &mut commands)
@@ -281,7 +277,7 @@ impl State {
     fn show(&mut self, now: Now, event: &Event, outside: &mut Outside) {
         let mut index = 0;
         while let Some(tap) = self.taps.get_mut(index) {
-            let shown = caught(|| tap(now, event).map_err(|error| error.to_string()));
+            let shown = panics::caught(|| tap(now, event).map_err(|error| error.to_string()));
             match shown.and_then(|shown| shown) {
                 Ok(()) => index += 1,
                 Err(message) => outside.taps.push((self.taps.remove(index), message)),
