@@ -6,7 +6,7 @@
 //! known by what they are, not by a number that somebody keeps for them, so they
 //! can be ended before and after.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ use super::census;
 use super::closed::{Left, Signals};
 use super::exit::Exit;
 use super::pidfd;
-use super::session::{Census, Family, Kin, Member};
+use super::session::{Census, Family, Kin, Member, Told};
 use super::signals::Signaller;
 
 /// How many looks one kill at once takes: each finds what was forked since.
@@ -140,22 +140,29 @@ impl Custody {
 
     /// Signals those who are not among `told` yet, and notes them there. Says how many
     /// that were.
+    ///
+    /// The leader's group comes first, as a whole: the kernel lets no process escape that
+    /// is just being forked into it. Whoever is found in it later was started after the
+    /// signal, by one who got it and goes on.
     pub(crate) fn signal(
         &self,
         family: &Family,
-        told: &mut HashSet<Member>,
+        told: &mut Told,
         signal: Signal,
     ) -> io::Result<usize> {
         if signal == Signal::KILL {
-            self.kill_leaders_group();
+            self.signal_leaders_group(Signal::KILL);
+        }
+        let mut fresh = 0;
+        if signal == Signal::TERM && told.group.is_none() && self.signal_leaders_group(signal) {
+            told.group = Some(self.kin.session);
+            // A stopped process could use its grace only once it runs again.
+            self.signal_leaders_group(Signal::CONT);
+            fresh += 1;
         }
         let mut held = self.lock();
         let members = if held.unreaped { family.members.as_slice() } else { &[] };
-        let mut fresh = 0;
-        for member in members.iter().chain(&family.strays) {
-            if told.contains(member) {
-                continue;
-            }
+        for member in told.choose(family, members.iter().chain(&family.strays), signal) {
             match member.signal(self.signals, signal) {
                 Ok(true) => held.note(signal),
                 Ok(false) => {}
@@ -164,29 +171,28 @@ impl Custody {
                 }
                 Err(error) => return Err(error),
             }
-            told.insert(*member);
+            told.note(member);
             fresh += 1;
         }
         Ok(fresh)
     }
 
-    /// Sends SIGKILL to the leader's process group, without a look. The kernel
-    /// signals a group as a whole, so what is just being forked into it is caught
-    /// too, and something that forks without pause can be ended at all: a look at
-    /// it would take ever longer. Only an unreaped leader's group has a sure
-    /// number.
-    pub(crate) fn kill_leaders_group(&self) {
+    /// Signals the leader's process group, without a look. The kernel signals a group as
+    /// a whole, so what is just being forked into it is caught too, and something that
+    /// forks without pause can be ended at all: a look at it would take ever longer. Only
+    /// an unreaped leader's group has a sure number. Says whether it was done.
+    pub(crate) fn signal_leaders_group(&self, signal: Signal) -> bool {
         let mut held = self.lock();
-        let Some(leader) = held.leader.as_ref().filter(|_| held.unreaped) else { return };
+        let Some(leader) = held.leader.as_ref().filter(|_| held.unreaped) else { return false };
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        if rustix::process::waitid(WaitId::PidFd(leader.as_fd()), options).is_ok()
+        let done = rustix::process::waitid(WaitId::PidFd(leader.as_fd()), options).is_ok()
             // An error means that nobody in it could be signalled; the members
             // are signalled one by one all the same.
-            && self.signals.to_group(self.kin.session, Signal::KILL).is_ok()
-            && held.left.members > 0
-        {
-            held.note(Signal::KILL);
+            && self.signals.to_group(self.kin.session, signal).is_ok();
+        if done && held.left.members > 0 {
+            held.note(signal);
         }
+        done
     }
 
     /// Everybody who lives now; blocks for one look at all processes and at the
@@ -218,7 +224,7 @@ impl Custody {
 
     /// Sends SIGKILL to all of it, at once and on this thread.
     pub(crate) fn kill_now(&self) {
-        let mut told = HashSet::new();
+        let mut told = Told::default();
         for _ in 0..ROUNDS {
             let killed =
                 self.look().and_then(|family| self.signal(&family, &mut told, Signal::KILL));
@@ -226,7 +232,7 @@ impl Custody {
                 Ok(0) => return,
                 Ok(_) => {}
                 Err(error) => {
-                    self.kill_leaders_group();
+                    self.signal_leaders_group(Signal::KILL);
                     tracing::warn!(%error, "not everything could be killed");
                     return;
                 }

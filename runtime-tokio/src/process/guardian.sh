@@ -21,14 +21,14 @@ while read -r verb session started seconds; do
     esac
 done
 
-# Sets state, in, threads and started of process $1, or fails. The name before the last
+# Sets state, parent, group, in, threads and started of process $1, or fails. The name before the last
 # parenthesis may hold anything, line ends included.
 look() {
     stat=
     while read -r line; do stat=$line; done < "/proc/$1/stat" || return 1
     [ -n "$stat" ] || return 1
     set -- ${stat##*) }
-    state=$1 in=$4 threads=${18} started=${20}
+    state=$1 parent=$2 group=$3 in=$4 threads=${18} started=${20}
 }
 
 # Sets sessions to those that are still led by whom we were told of, or by nobody: a
@@ -81,18 +81,33 @@ pause() {
     tick=5
 }
 
+# A leader's group first, as a whole: nobody escapes who is just being forked.
+know_sessions
+for session in $(echo "$sessions" | tr '|' ' '); do
+    kill -s TERM -- "-$session"
+    kill -s CONT -- "-$session"
+done
+
+# Then one by one, but for those who were started by some who had been told: what these
+# start, they start to clean up.
 told=' ' left=$((grace * 5))
 while [ "$left" -gt 0 ]; do
     found=$(find_ours)
     [ -n "$found" ] || exit 0
+    earlier=$told
     for entry in $found; do
         case $told in
-        *" $entry "*) ;;
-        *)
-            strike TERM "$entry"
-            told="$told$entry "
-            ;;
+        *" $entry "*) continue ;;
         esac
+        told="$told$entry "
+        look "${entry%%:*}" || continue
+        case "|$sessions|" in
+        *"|$group|"*) continue ;;
+        esac
+        case $earlier in
+        *" $parent:"*) continue ;;
+        esac
+        strike TERM "$entry"
     done
     pause
     left=$((left - tick))

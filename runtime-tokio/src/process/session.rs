@@ -8,7 +8,7 @@
 //! (session and start time) is read again, and only then is the *descriptor*
 //! signalled: from the opening on it means that process or none.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -54,13 +54,65 @@ pub(crate) struct Family {
     pub(crate) members: Vec<Member>,
     /// Those who left it, eldest first.
     pub(crate) strays: Vec<Member>,
+    /// Whose children they are, and in which process group.
+    pub(crate) ties: HashMap<Member, Ties>,
+}
+
+/// What binds a process to others beside its session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ties {
+    parent: i32,
+    group: i32,
+}
+
+/// Who has been dealt with by one signal.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// That process group was signalled as a whole.
+    pub(crate) group: Option<Pid>,
+    members: HashSet<Member>,
+}
+
+impl Told {
+    /// Of those, who have to get the signal: they did not yet. SIGTERM is not for the
+    /// children of some who got it earlier: what somebody starts who was asked to end, he
+    /// starts to clean up, and a signal would end that.
+    pub(crate) fn choose<'a>(
+        &mut self,
+        family: &'a Family,
+        members: impl Iterator<Item = &'a Member>,
+        signal: Signal,
+    ) -> Vec<Member> {
+        let group = self.group.map(|group| group.as_raw_nonzero().get());
+        let mut earlier: HashSet<i32> = self.members.iter().map(|told| told.pid).collect();
+        let mut chosen = Vec::new();
+        for member in members {
+            let ties = family.ties.get(member).filter(|_| signal == Signal::TERM);
+            if self.members.contains(member) {
+                continue;
+            }
+            if ties.is_some_and(|ties| group == Some(ties.group) || earlier.contains(&ties.parent))
+            {
+                self.members.insert(*member);
+                earlier.insert(member.pid);
+            } else {
+                chosen.push(*member);
+            }
+        }
+        chosen
+    }
+
+    /// Notes that a member was signalled.
+    pub(crate) fn note(&mut self, member: Member) {
+        self.members.insert(member);
+    }
 }
 
 /// A live process, with what tells whose it is.
 #[derive(Debug)]
 struct Found {
     member: Member,
-    parent: i32,
+    ties: Ties,
     marks: Vec<Serial>,
 }
 
@@ -90,12 +142,12 @@ impl Census {
             for pid in fresh {
                 seen.insert(pid);
                 let Some(now) = look_at(pid)?.filter(|now| now.alive) else { continue };
-                let Sighting { member, parent, .. } = now;
+                let Sighting { member, ties, .. } = now;
                 let marks = match marked_since {
                     Some(since) if member.started >= since => marker::serials_of(pid)?,
                     _ => Vec::new(),
                 };
-                live.push(Found { member, parent, marks });
+                live.push(Found { member, ties, marks });
             }
         }
         live.sort_unstable_by_key(|found| found.member);
@@ -132,11 +184,11 @@ impl Census {
         let mut grown = true;
         while grown {
             grown = false;
-            for Found { member, parent, marks } in &self.0 {
+            for Found { member, ties, marks } in &self.0 {
                 let ours = || {
                     marks.contains(&serial)
                         || known.iter().any(|stray| stray.is_same_process(*member))
-                        || kin.get(parent).is_some_and(|parent| parent.fathered(*member))
+                        || kin.get(&ties.parent).is_some_and(|parent| parent.fathered(*member))
                 };
                 if !kin.contains_key(&member.pid) && ours() {
                     kin.insert(member.pid, *member);
@@ -146,7 +198,9 @@ impl Census {
             }
         }
         strays.sort_unstable();
-        Family { members, strays }
+        let ours = self.0.iter().filter(|found| kin.contains_key(&found.member.pid));
+        let ties = ours.map(|found| (found.member, found.ties)).collect();
+        Family { members, strays, ties }
     }
 }
 
@@ -248,10 +302,10 @@ fn pids() -> io::Result<BTreeSet<i32>> {
 }
 
 /// What `/proc` says of one process.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct Sighting {
     member: Member,
-    parent: i32,
+    ties: Ties,
     alive: bool,
     stopped: bool,
 }
@@ -276,14 +330,16 @@ fn parse(pid: i32, stat: &[u8]) -> Option<Sighting> {
     let mut fields = fields.split_ascii_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
-    let session = fields.nth(1)?.parse().ok()?;
+    let group = fields.next()?.parse().ok()?;
+    let session = fields.next()?.parse().ok()?;
     let threads: u64 = fields.nth(13)?.parse().ok()?;
     let started = fields.nth(1)?.parse().ok()?;
     // A first thread that ended is a zombie while the others go on.
     let zombie = state == "Z" && threads <= 1;
     let alive = !zombie && state != "X" && state != "x";
     let member = Member { started, pid, session };
-    Some(Sighting { member, parent, alive, stopped: state == "T" })
+    let ties = Ties { parent, group };
+    Some(Sighting { member, ties, alive, stopped: state == "T" })
 }
 
 #[cfg(test)]
@@ -303,7 +359,7 @@ mod tests {
         for name in ["sh", "a b", "x) Z 1 1 1", "((", ") ("] {
             let found = sighting(name, "S", 1);
             assert_eq!(found.member, Member { started: 777, pid: 42, session: 9 });
-            assert_eq!(found.parent, 7);
+            assert_eq!((found.ties.parent, found.ties.group), (7, 8));
             assert!(found.alive);
         }
     }

@@ -12,7 +12,6 @@
 //! to be counted, and from a request on, to be ended with the rest. A request is fulfilled
 //! when they are gone too, or have not yielded to SIGKILL for a while.
 
-use std::collections::HashSet;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -25,7 +24,7 @@ use super::census::census;
 use super::custody::LAST_WAIT;
 use super::exit::Exit;
 use super::pidfd::Watched;
-use super::session::{Family, Member};
+use super::session::{Family, Member, Told};
 use super::shared::{Shared, Want};
 
 /// How many looks in a row one fact may cause, while each finds members that are
@@ -134,7 +133,7 @@ pub(crate) struct Watch<'a> {
     exited: bool,
     witness: Option<Witness>,
     /// Who got the stage's signal.
-    told: HashSet<Member>,
+    told: Told,
     looks: u32,
     /// The request after which all has ended.
     fulfilled: Want,
@@ -152,7 +151,7 @@ impl<'a> Watch<'a> {
             stage: Stage::Calm,
             exited: false,
             witness: None,
-            told: HashSet::new(),
+            told: Told::default(),
             looks: 0,
             fulfilled: Want::Nothing,
             blind: false,
@@ -300,7 +299,7 @@ impl<'a> Watch<'a> {
             }
             (Stage::Calm | Stage::Terminating(_), Want::Kill) => {
                 self.stage = Stage::Killing(Some(Box::pin(sleep(LAST_WAIT))));
-                self.told.clear();
+                self.told = Told::default();
             }
             (Stage::Terminating(_) | Stage::Killing(_), Want::Terminate)
             | (Stage::Killing(_), Want::Kill)
@@ -323,7 +322,7 @@ impl<'a> Watch<'a> {
                 Ok(family) => family,
                 Err(error) => {
                     if signal == Some(Signal::KILL) {
-                        self.shared.custody.kill_leaders_group();
+                        self.shared.custody.signal_leaders_group(Signal::KILL);
                     }
                     return Err(error);
                 }

@@ -1,6 +1,6 @@
 //! Who is signalled, and who never.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
 use super::ending::again_in_a_namespace;
-use super::session::{Family, Member};
+use super::session::{Census, Family, Member, Told};
 use super::*;
 
 /// Notes who is signalled, and signals.
@@ -117,6 +117,34 @@ fn recorded(script: &str) -> (Custody, i32, &'static Recorder) {
     (Custody::new(kin, pidfd.map(Arc::new), recorder), pid, recorder)
 }
 
+// contract: B5
+#[tokio::test]
+async fn what_is_started_to_clean_up_is_not_signalled_before_the_kill() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = "echo >$1; read x <gate; echo >cleaned-$1";
+    fs::write(folder.path().join("inner"), inner).unwrap();
+    let script = "mkfifo gate; exec 3<>gate
+        trap 'sh inner near & (set -m; sh inner far & wait); wait; exit 3' TERM
+        echo >up; while :; do sleep 0.01; done";
+    let (cwd, seen) = (folder.path().to_owned(), |name: &str| folder.path().join(name).exists());
+    let Spawned { kin, pidfd, stdout: _out, stderr: _err, .. } =
+        spawn::spawn(&ProcessSpec { cwd, ..spec(script) }).unwrap();
+    let custody = Custody::new(kin, pidfd.map(Arc::new), &Kernel);
+    let mut told = Told::default();
+    let mut tell = |signal| {
+        let family = custody.find(&Census::take(Some(kin.started)).unwrap());
+        custody.signal(&family, &mut told, signal).unwrap()
+    };
+    until(|| seen("up")).await;
+    assert_ne!(tell(Signal::TERM), 0);
+    until(|| seen("near") && seen("far")).await;
+    assert_eq!(tell(Signal::TERM), 0);
+    fs::write(folder.path().join("gate"), "x\nx\n").unwrap();
+    until(|| seen("cleaned-near") && seen("cleaned-far")).await;
+    custody.kill_until_gone();
+    custody.release();
+}
+
 /// Whoever must not be signalled, whatever a look may say of their sessions.
 fn strangers(session: i32) -> Family {
     let own = std::process::id().cast_signed();
@@ -124,17 +152,16 @@ fn strangers(session: i32) -> Family {
     let members = pids.map(|pid| Member::imagine(pid, session, 0)).to_vec();
     let strays = [(0, 0), (1, 1), (-1, -1), (own, own), (own, session)];
     let strays = strays.map(|(pid, session)| Member::imagine(pid, session, 0)).to_vec();
-    Family { members, strays }
+    Family { members, strays, ties: HashMap::new() }
 }
 
 // contract: B5
 #[test]
 fn while_the_leader_is_unreaped_its_own_processes_alone_are_signalled() {
     let (custody, pid, recorder) = recorded("exec sleep 1000");
-    for signal in [Signal::TERM, Signal::CONT] {
-        custody.signal(&strangers(pid), &mut HashSet::new(), signal).unwrap();
-    }
+    custody.signal(&strangers(pid), &mut Told::default(), Signal::CONT).unwrap();
     assert_eq!(recorder.signalled(), Vec::<i32>::new());
+    custody.signal(&strangers(pid), &mut Told::default(), Signal::TERM).unwrap();
     custody.kill_until_gone();
     let signalled = recorder.signalled();
     assert!(!signalled.is_empty() && signalled.iter().all(|found| *found == pid), "{signalled:?}");
@@ -147,11 +174,11 @@ fn after_the_leader_has_been_reaped_nothing_is_signalled() {
     let (custody, pid, recorder) = recorded("exit 0");
     pidfd::wait_until(&custody.leader().unwrap(), Instant::now() + PATIENCE);
     assert_eq!(custody.release(), (Exit::Code(0), true));
-    custody.kill_leaders_group();
+    custody.signal_leaders_group(Signal::KILL);
     custody.kill_now();
     custody.kill_until_gone();
     for signal in [Signal::TERM, Signal::KILL] {
-        custody.signal(&strangers(pid), &mut HashSet::new(), signal).unwrap();
+        custody.signal(&strangers(pid), &mut Told::default(), signal).unwrap();
     }
     assert_eq!(custody.count_members().unwrap(), 0);
     assert_eq!(recorder.signalled(), Vec::<i32>::new());
