@@ -48,8 +48,8 @@ pub struct Bench {
     pub(crate) answer: Answer,
     /// What it emitted.
     pub(crate) commands: Vec<Command>,
-    /// Of every event so far, its answer and what it emitted.
-    digest: Fingerprint,
+    /// Of every event so far, its answer and what it emitted; not kept by everybody.
+    digest: Option<Fingerprint>,
     /// What was reached so far.
     pub(crate) coverage: Coverage,
 }
@@ -70,7 +70,7 @@ impl Bench {
             expected: Vec::new(),
             answer: Ok(Reply::Done),
             commands: Vec::new(),
-            digest: Fingerprint::default(),
+            digest: Some(Fingerprint::default()),
             coverage: Coverage::default(),
         })
     }
@@ -86,9 +86,15 @@ impl Bench {
         self.depth = depth;
     }
 
-    /// A digest of all that was sent, answered and emitted so far, in this order.
-    pub(crate) const fn digest(&self) -> u128 {
-        self.digest.value()
+    /// Keeps no digest from here on.
+    pub(crate) const fn forget_digest(&mut self) {
+        self.digest = None;
+    }
+
+    /// A digest of all that was sent, answered and emitted so far, in this order; zero if
+    /// none was kept.
+    pub(crate) fn digest(&self) -> u128 {
+        self.digest.as_ref().map_or(0, |digest| digest.value())
     }
 
     pub(crate) const fn ledger(&self) -> &Ledger {
@@ -122,7 +128,9 @@ impl Bench {
         let untouched = compare_refused.then(|| self.registry.clone());
 
         self.run_registry(now, event.clone())?;
-        (now, event, &self.answer, &self.commands).hash(&mut self.digest);
+        if let Some(digest) = &mut self.digest {
+            (now, event, &self.answer, &self.commands).hash(digest);
+        }
         let verdict = self.compare(event, refusal, now_then);
         verdict.map_err(|broken| self.failure(Kind::Property, broken))?;
         self.check_invariants()?;

@@ -10,7 +10,6 @@
 use std::{
     collections::HashSet,
     hash::BuildHasherDefault,
-    sync::Mutex,
     time::{Duration, Instant},
 };
 
@@ -33,7 +32,7 @@ pub struct Search {
     pub depth: usize,
     /// On how many threads.
     pub jobs: usize,
-    /// Stop after so many states.
+    /// Stop soon after so many states, be it in the middle of a level.
     pub max_states: usize,
 }
 
@@ -44,7 +43,7 @@ pub struct Found {
     pub states: usize,
     /// Events tried.
     pub transitions: usize,
-    /// How deep the search went.
+    /// How deep the search went; the last level may have been left half searched.
     pub depth: usize,
     /// Whether there was nothing left to try.
     pub complete: bool,
@@ -55,6 +54,9 @@ pub struct Found {
     /// A trace that fails, if there is one, and how.
     pub failure: Option<(Trace, Failure)>,
 }
+
+/// How many states of a frontier are gone on from before it is asked whether to stop.
+const SLICE: usize = 1 << 14;
 
 /// The choices that lead to a state.
 type Path = Box<[u8]>;
@@ -84,39 +86,48 @@ pub fn search(world: &SmallWorld, plan: &Search, progress: &dyn Fn(usize, usize,
     let mut seen = Seen::default();
     let mut frontier: Vec<Path> = vec![Path::default()];
     found.states = 1;
-    while found.depth < plan.depth && !frontier.is_empty() && found.states < plan.max_states {
+    let mut cut = false;
+    while found.depth < plan.depth && !frontier.is_empty() && !cut {
         let mut next = Vec::new();
-        let (seen_before, size) = (&seen, frontier.len().div_ceil(plan.jobs.max(1)));
-        let parts = Mutex::new(Vec::new());
-        std::thread::scope(|scope| {
-            for (number, paths) in frontier.chunks(size).enumerate() {
-                let parts = &parts;
-                scope.spawn(move || {
-                    let part = expand(world, paths, seen_before);
-                    let mut parts = parts.lock().unwrap_or_else(|broken| broken.into_inner());
-                    parts.push((number, part));
-                });
+        for slice in frontier.chunks(SLICE) {
+            for part in expand_on(world, slice, &seen, plan.jobs) {
+                found.transitions += part.transitions;
+                found.pairs.extend(part.pairs);
+                found.failure = found.failure.take().or(part.failure);
+                next.extend(part.states.into_iter().filter(|(print, _)| seen.insert(*print)));
             }
-        });
-        let mut parts = parts.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        parts.sort_by_key(|(number, _)| *number);
-        for (_, part) in parts {
-            found.transitions += part.transitions;
-            found.pairs.extend(part.pairs);
-            found.failure = found.failure.take().or(part.failure);
-            next.extend(part.states.into_iter().filter(|(print, _)| seen.insert(*print)));
+            if found.failure.is_some() || found.states + next.len() >= plan.max_states {
+                cut = true;
+                break;
+            }
         }
         found.states += next.len();
         found.depth += 1;
         frontier = next.into_iter().map(|(_, path)| path).collect();
         progress(found.depth, found.states, found.transitions);
-        if found.failure.is_some() {
-            break;
-        }
     }
-    found.complete = frontier.is_empty() && found.failure.is_none();
+    found.complete = frontier.is_empty() && !cut;
     found.elapsed = began.elapsed();
     found
+}
+
+/// Tries everything after each state of a part of a frontier, on several threads. What
+/// they found comes in the order of their parts.
+fn expand_on(world: &SmallWorld, frontier: &[Path], seen: &Seen, jobs: usize) -> Vec<Part> {
+    let size = frontier.len().div_ceil(jobs.max(1));
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = frontier
+            .chunks(size)
+            .map(|paths| scope.spawn(move || expand(world, paths, seen)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| match thread.join() {
+                Ok(part) => part,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+            .collect()
+    })
 }
 
 /// The time of the next event: the world has no time but that of its deadlines.
@@ -147,6 +158,7 @@ struct Step {
 impl<'a> Way<'a> {
     fn new(world: &'a SmallWorld) -> Option<Self> {
         let mut start = Bench::new(world.config(), Depth::Sampled).ok()?;
+        start.forget_digest();
         let mut prelude = Vec::new();
         for event in world.prelude() {
             let now = time_of(&start, &event);
