@@ -56,10 +56,11 @@ impl BashExit {
         }
         match (self.left_session, self.drained) {
             (0, true) => {}
-            (0, false) => detail.push_str(", output still held open by a process that left"),
+            (0, false) => detail.push_str(", output was still held open by a process that left"),
             (left, _) => {
-                let runs = if left == 1 { "runs" } else { "run" };
-                detail.push_str(&format!(", {} left the session and still {runs}", count(left)));
+                let were = if left == 1 { "was" } else { "were" };
+                let left = count(left);
+                detail.push_str(&format!(", {left} left the session and {were} still running"));
             }
         }
         detail
@@ -103,9 +104,17 @@ mod tests {
     fn what_is_known_to_live_on_is_said() {
         let silent = BashExit { silent: true, ..exit(Exit::Code(0), false) };
         let cases = [
-            (0, false, "exit code: 0, no output, output still held open by a process that left"),
-            (1, true, "exit code: 0, no output, 1 process left the session and still runs"),
-            (2, false, "exit code: 0, no output, 2 processes left the session and still run"),
+            (
+                0,
+                false,
+                "exit code: 0, no output, output was still held open by a process that left",
+            ),
+            (1, true, "exit code: 0, no output, 1 process left the session and was still running"),
+            (
+                2,
+                false,
+                "exit code: 0, no output, 2 processes left the session and were still running",
+            ),
         ];
         for (left_session, drained, detail) in cases {
             let outcome = BashExit { left_session, drained, ..silent }.outcome();
