@@ -30,6 +30,11 @@ impl<T: Clone> Completion<T> {
         lock(&self.state).value.get_or_insert(value);
     }
 
+    /// What it has ended with, or will.
+    pub(crate) fn value(&self) -> Option<T> {
+        lock(&self.state).value.clone()
+    }
+
     /// Ends it; only the first value counts.
     pub(crate) fn complete(&self, value: T) {
         let wakers = {

@@ -113,6 +113,40 @@ pub enum WaitError {
     Broken(#[from] Broken),
 }
 
+/// Why a task that was waited for, perhaps, was not read. Nothing was consumed or reported.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CollectError {
+    /// It could not be waited for.
+    #[error(transparent)]
+    Wait(#[from] WaitError),
+    /// It could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Whoever called gave up.
+    #[error("the call was aborted; the task goes on")]
+    Aborted,
+}
+
+impl CollectError {
+    /// That there is no such task or that it is another session's, if it is that.
+    #[must_use]
+    pub fn access(&self) -> Option<&AccessRefusal> {
+        match self {
+            Self::Wait(WaitError::Refused(WaitRefusal::Access(access)))
+            | Self::Read(ReadError::Refused(ReadRefusal::Access(access))) => Some(access),
+            Self::Wait(_) | Self::Read(_) | Self::Aborted => None,
+        }
+    }
+}
+
+/// A task that cannot be reached is neither waited for nor read.
+impl From<AccessError> for CollectError {
+    fn from(error: AccessError) -> Self {
+        Self::Read(error.into())
+    }
+}
+
 /// Why something could not be registered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -5,9 +5,11 @@ mod attach;
 #[cfg(all(test, not(longrun_loom)))]
 mod broken;
 mod callbacks;
+mod collect;
 mod completion;
 mod dispatch;
 mod error;
+mod gate;
 mod inbox;
 mod observe;
 mod owner;
@@ -21,11 +23,13 @@ mod start;
 mod state;
 mod sync;
 mod wait;
+mod waits;
 
 pub use callbacks::{Changed, Guard, TaskDone};
+pub use collect::Collected;
 pub use error::{
-    AccessError, BoxError, Broken, KillError, ObserveError, ReadError, ScopeError, StartError,
-    WaitError,
+    AccessError, BoxError, Broken, CollectError, KillError, ObserveError, ReadError, ScopeError,
+    StartError, WaitError,
 };
 pub use inbox::{Inbox, Notice};
 pub use longrun_core as core;
@@ -35,10 +39,11 @@ pub use longrun_core::{
 };
 pub use observe::{Observed, Observer};
 pub use owner::{Disposal, OwnerBuilder, OwnerScope};
-pub use producer::{Hooks, TaskSpec};
-pub use read::{HeldOutput, Read};
+pub use producer::{Hooks, StreamReader, TaskSpec};
+pub use read::{HeldOutput, HeldRead, Read, Receipt};
 pub use runtime::{BoxFuture, Report, Runtime};
 pub use scope::Scope;
 pub use service::{Killed, TaskService, WeakTaskService};
 pub use state::Tap;
 pub use wait::{Wait, Waited};
+pub use waits::{Until, WaitOutcome, Waits};

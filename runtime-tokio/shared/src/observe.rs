@@ -84,7 +84,7 @@ impl TaskService {
         from: u64,
     ) -> Result<Observer, ObserveError> {
         let not_observable = || ObserveError::NotObservable { id: id.clone() };
-        let handle = self.handle(id, caller)?.ok_or_else(not_observable)?;
+        let (_, handle) = self.handle(id, caller)?;
         let pieces = handle.observe(from).map_err(ObserveError::Producer)?;
         let is_final = pieces.is_none();
         if is_final && handle.output == OutputMode::Stream {

@@ -9,12 +9,13 @@ use longrun_core::{NoticePreference, Outcome, OutputMode, output::Piece};
 use crate::{
     completion::Completion,
     error::BoxError,
+    gate::Gate,
     panics,
-    sync::{Condvar, Mutex, ThreadId, current_thread, lock, wait},
+    sync::{Mutex, lock},
 };
 
 type Cancel = Box<dyn Fn(Option<&str>) -> Result<(), BoxError> + Send + Sync>;
-type Reader = Box<dyn FnMut() -> Result<String, BoxError> + Send>;
+type Reader = Box<dyn StreamReader>;
 type Observe = Box<dyn Fn(u64) -> BoxStream<'static, Piece> + Send + Sync>;
 type LiveDetail = Box<dyn Fn() -> Option<String> + Send + Sync>;
 pub(crate) type Done = Pin<Box<dyn Future<Output = Outcome> + Send>>;
@@ -53,6 +54,36 @@ impl TaskSpec {
     pub fn notice(self, notice: NoticePreference) -> Self {
         Self { notice, ..self }
     }
+}
+
+/// What reads a stream task's output for the one who consumes it, in two steps, so that
+/// what nobody was given can be handed out again. Given with [`Hooks::stream_with`].
+///
+/// Neither call may block, and never are two of them made at once.
+pub trait StreamReader: Send {
+    /// What has come since the last [`commit`](Self::commit), all of it, whether or not it
+    /// was peeked at before.
+    ///
+    /// # Errors
+    ///
+    /// Whatever kept it from reading. Then nothing was handed out.
+    fn peek(&mut self) -> Result<String, BoxError>;
+
+    /// What the last [`peek`](Self::peek) returned has been delivered: it must not be handed
+    /// out again, and nothing that came after it may be passed over. Where a peek is not
+    /// followed by this, it was not delivered, and there is nothing to be done.
+    fn commit(&mut self);
+}
+
+/// A reader that cannot step back.
+struct AtMostOnce<F>(F);
+
+impl<F: FnMut() -> Result<String, BoxError> + Send> StreamReader for AtMostOnce<F> {
+    fn peek(&mut self) -> Result<String, BoxError> {
+        (self.0)()
+    }
+
+    fn commit(&mut self) {}
 }
 
 /// The hooks of one running task.
@@ -99,8 +130,44 @@ impl Hooks {
     /// A stream task: each read returns what `reader` does, what has come since the
     /// call before. It must not block and is never called twice at once. What it has
     /// handed out it must not hand out again; if it fails, it has handed out nothing.
+    ///
+    /// Such a reader cannot step back: what a [held read](crate::TaskService::read_held)
+    /// that is dropped had been handed out is gone, so it reaches its reader at most once.
+    /// A producer that can do better gives a [`StreamReader`].
     #[must_use]
     pub fn stream(self, reader: impl FnMut() -> Result<String, BoxError> + Send + 'static) -> Self {
+        self.stream_with(AtMostOnce(reader))
+    }
+
+    /// A stream task whose reader can step back: what is not delivered is handed out again.
+    /// In place of [`stream`](Self::stream).
+    ///
+    /// ```
+    /// use longrun_shared::{BoxError, Hooks, Outcome, StreamReader};
+    ///
+    /// struct Text {
+    ///     all: &'static str,
+    ///     read: usize,
+    ///     seen: usize,
+    /// }
+    ///
+    /// impl StreamReader for Text {
+    ///     fn peek(&mut self) -> Result<String, BoxError> {
+    ///         self.seen = self.all.len();
+    ///         Ok(self.all[self.read..].to_owned())
+    ///     }
+    ///
+    ///     fn commit(&mut self) {
+    ///         self.read = self.seen;
+    ///     }
+    /// }
+    ///
+    /// let text = Text { all: "all of it", read: 0, seen: 0 };
+    /// let hooks = Hooks::new(async { Outcome::completed() }).stream_with(text);
+    /// # drop(hooks);
+    /// ```
+    #[must_use]
+    pub fn stream_with(self, reader: impl StreamReader + 'static) -> Self {
         Self { reader: Some(Box::new(reader)), ..self }
     }
 
@@ -171,7 +238,7 @@ impl Hooks {
 
     /// Parts the future from what is called.
     pub(crate) fn split(self) -> (Done, Handle) {
-        let gate = Gate { reading: Mutex::new(None), free: Condvar::new() };
+        let gate = Gate::new();
         let output = self.output_mode();
         let Self { done, cancel, reader, live_detail, observe } = self;
         let (reader, ended) = (Mutex::new(reader), Completion::new());
@@ -194,7 +261,7 @@ pub(crate) struct Handle {
     pub(crate) output: OutputMode,
     /// For its observers: that it has ended, and the output of a final-output task.
     pub(crate) ended: Arc<Completion<Option<Arc<str>>>>,
-    pub(crate) gate: Gate,
+    pub(crate) gate: Arc<Gate>,
 }
 
 impl Handle {
@@ -202,10 +269,19 @@ impl Handle {
         panics::caught(|| (self.cancel)(reason)).unwrap_or_else(|message| Err(message.into()))
     }
 
-    pub(crate) fn drain(&self) -> Result<String, BoxError> {
+    /// What a read of a stream task would return.
+    pub(crate) fn peek(&self) -> Result<String, BoxError> {
         let mut reader = lock(&self.reader);
         let Some(reader) = reader.as_mut() else { return Ok(String::new()) };
-        panics::caught(reader).unwrap_or_else(|message| Err(message.into()))
+        panics::caught(|| reader.peek()).unwrap_or_else(|message| Err(message.into()))
+    }
+
+    /// What was peeked has been delivered.
+    pub(crate) fn commit(&self) {
+        if let Some(reader) = lock(&self.reader).as_mut() {
+            // The panic has been printed, and what was read is the caller's.
+            let _ = panics::caught(|| reader.commit());
+        }
     }
 
     /// The output from that offset on, if the producer offers it.
@@ -220,39 +296,5 @@ impl Handle {
         // The panic has been printed; a snapshot without a detail is still a true one.
         let detail = panics::caught(live_detail).ok().flatten()?;
         (!detail.is_empty()).then_some(detail)
-    }
-}
-
-/// Lets one reader in at a time.
-pub(crate) struct Gate {
-    reading: Mutex<Option<ThreadId>>,
-    free: Condvar,
-}
-
-impl Gate {
-    /// Waits for one's turn. `None`: it is this very thread that is reading.
-    pub(crate) fn enter(&self) -> Option<Turn<'_>> {
-        let me = current_thread().id();
-        let mut reading = lock(&self.reading);
-        while let Some(reader) = *reading {
-            if reader == me {
-                return None;
-            }
-            reading = wait(&self.free, reading);
-        }
-        *reading = Some(me);
-        Some(Turn { gate: self })
-    }
-}
-
-/// A reader's turn; it ends when this is dropped.
-pub(crate) struct Turn<'a> {
-    gate: &'a Gate,
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        *lock(&self.gate.reading) = None;
-        self.gate.free.notify_one();
     }
 }

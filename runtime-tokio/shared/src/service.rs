@@ -22,6 +22,7 @@ use crate::{
     state::{Inner, SendError, Tap},
     sync::lock,
     wait::Wait,
+    waits::{Until, Waits},
 };
 
 /// A service of background tasks. Clones share it.
@@ -193,16 +194,7 @@ impl TaskService {
     ///
     /// [`AccessError`] if there is no such task, or it is another session's.
     pub fn get(&self, id: &TaskId, caller: &Caller) -> Result<TaskSnapshot, AccessError> {
-        let (task, handle) = {
-            let state = lock(&self.inner.state);
-            if let Some(broken) = &state.broken {
-                return Err(broken.clone().into());
-            }
-            let task = state.registry.get(id, caller.as_ref())?;
-            let handle = state.handle_of(&task);
-            (task, handle)
-        };
-        Ok(self.inner.with_live_detail(task, handle.as_deref()))
+        self.inner.get(id, caller.as_ref())
     }
 
     /// The caller's tasks and the unowned ones, in the order of registration. Consumes
@@ -261,6 +253,36 @@ impl TaskService {
         Wait::begin(&self.inner, id, caller, timeout)
     }
 
+    /// Waits for the end of the first of several tasks, in one call and for one timeout, as
+    /// [`wait`](Self::wait) does for one.
+    ///
+    /// An id that comes twice counts once. One that cannot be waited for is told of in the
+    /// outcome and keeps nobody waiting; the call waits for the others, and is over at once
+    /// where there are none.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use longrun_shared::{Broken, TaskId, TaskService, WaitOutcome, core::Caller};
+    ///
+    /// const A_MINUTE: Duration = Duration::from_secs(60);
+    ///
+    /// async fn ended(tasks: &TaskService, ids: &[TaskId], of: &Caller) -> Result<usize, Broken> {
+    ///     let outcomes = tasks.wait_any(ids, of, A_MINUTE).await?;
+    ///     let ended = |outcome: &WaitOutcome| matches!(outcome, WaitOutcome::Ended(_));
+    ///     Ok(outcomes.iter().filter(|(_, outcome)| ended(outcome)).count())
+    /// }
+    /// ```
+    pub fn wait_any(&self, ids: &[TaskId], caller: &Caller, timeout: Duration) -> Waits {
+        Waits::begin(&self.inner, ids, caller, timeout, Until::Any)
+    }
+
+    /// Waits for the ends of all of several tasks; otherwise like
+    /// [`wait_any`](Self::wait_any).
+    pub fn wait_all(&self, ids: &[TaskId], caller: &Caller, timeout: Duration) -> Waits {
+        Waits::begin(&self.inner, ids, caller, timeout, Until::All)
+    }
+
     /// Disposes the service: completion listeners fall silent, every live task is asked
     /// to stop, and when all have ended the registry is emptied. That begins before this
     /// returns; the future ends with it, and may be dropped. A second call joins the
@@ -303,6 +325,23 @@ impl TaskService {
 }
 
 impl Inner {
+    pub(crate) fn get(
+        &self,
+        id: &TaskId,
+        caller: Option<&SessionId>,
+    ) -> Result<TaskSnapshot, AccessError> {
+        let (task, handle) = {
+            let state = lock(&self.state);
+            if let Some(broken) = &state.broken {
+                return Err(broken.clone().into());
+            }
+            let task = state.registry.get(id, caller)?;
+            let handle = state.handle_of(&task);
+            (task, handle)
+        };
+        Ok(self.with_live_detail(task, handle.as_deref()))
+    }
+
     pub(crate) fn list(&self, caller: Option<&SessionId>) -> Vec<TaskSnapshot> {
         let tasks: Vec<_> = {
             let state = lock(&self.state);

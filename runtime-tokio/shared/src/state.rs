@@ -227,6 +227,12 @@ fn contained(call: impl FnOnce()) {
 }
 
 impl State {
+    /// The handle of a task on record.
+    pub(crate) fn handle_on_record(&self, task: TaskKey) -> Arc<Handle> {
+        let handle = self.handles.get(&task).cloned();
+        handle.expect("a handle is filed with its record and let go after it")
+    }
+
     /// The handle of a live task.
     pub(crate) fn handle_of(&self, task: &TaskSnapshot) -> Option<Arc<Handle>> {
         if task.status.is_terminal() {

@@ -89,6 +89,14 @@ impl Wait {
         }
     }
 
+    /// Itself, unless it was refused.
+    pub(crate) fn or_refusal(mut self) -> Result<Self, WaitError> {
+        match &mut self.state {
+            Ok(_) => Ok(self),
+            Err(error) => Err(error.take().expect("a wait that has not been polled")),
+        }
+    }
+
     /// Whether it was refused, and why; a refused wait ends with this when polled.
     #[must_use]
     pub fn refusal(&self) -> Option<&WaitRefusal> {
@@ -135,7 +143,7 @@ impl Wait {
         std::future::poll_fn(|context| self.poll_ready(context)).await
     }
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), WaitError>> {
+    pub(crate) fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), WaitError>> {
         let waiter = match &mut self.state {
             Ok(waiter) => *waiter,
             Err(error) => {

@@ -19,7 +19,7 @@ mod tests;
 use std::future::Future;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 
@@ -132,7 +132,29 @@ impl BashProcess {
     /// What came since the last read, both streams in one text fit for a model, see
     /// [`Delta::text`].
     pub fn read(&self) -> String {
-        let delta = self.read_delta();
+        self.told(&self.read_delta())
+    }
+
+    /// What [`read`](Self::read) would return, and where its cursor would be then.
+    fn peek(&self) -> (String, Cursor) {
+        let mut cursor = self.cursor().clone();
+        let delta = self.process.read(&mut cursor);
+        (self.told(&delta), cursor)
+    }
+
+    /// Moves the cursor of [`read`](Self::read) on, unless it has been moved as far.
+    fn pass(&self, to: Cursor) {
+        let mut cursor = self.cursor();
+        if Stream::ALL.iter().all(|&stream| cursor.offset(stream) <= to.offset(stream)) {
+            *cursor = to;
+        }
+    }
+
+    fn cursor(&self) -> MutexGuard<'_, Cursor> {
+        self.cursor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn told(&self, delta: &Delta) -> String {
         let files = self.process.files();
         delta.text_telling(|stream| files.state(stream).whereabouts())
     }
@@ -140,8 +162,7 @@ impl BashProcess {
     /// What came since the last read, in sections. It moves the same cursor as
     /// [`read`](Self::read).
     pub fn read_delta(&self) -> Delta {
-        let mut cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
-        self.process.read(&mut cursor)
+        self.process.read(&mut self.cursor())
     }
 
     /// What came since another reader's last read. There may be any number of them, and

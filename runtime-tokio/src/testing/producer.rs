@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::{Stream, stream};
-use longrun_shared::{BoxError, Hooks, Outcome, core::output::Piece};
+use longrun_shared::{BoxError, Hooks, Outcome, StreamReader, core::output::Piece};
 use tokio::sync::{Notify, oneshot};
 
 /// What a fake producer does when it is asked to stop.
@@ -34,8 +34,9 @@ struct State {
     on_cancel: OnCancel,
     /// All of it.
     written: String,
-    /// How much of it was read.
+    /// How much of it was read, and how much of it has been seen by who reads.
     read: usize,
+    seen: usize,
     cancels: Vec<Option<String>>,
     end: Option<oneshot::Sender<Outcome>>,
     done: Option<oneshot::Receiver<Outcome>>,
@@ -67,6 +68,7 @@ impl FakeProducer {
             on_cancel: OnCancel::Settle,
             written: String::new(),
             read: 0,
+            seen: 0,
             cancels: Vec::new(),
             end: Some(end),
             done: Some(done),
@@ -101,7 +103,7 @@ impl FakeProducer {
             .on_cancel(move |reason| canceller.cancel(reason));
         let (reader, observed) = (self.clone(), self.clone());
         Ok(if is_stream {
-            hooks.stream(move || reader.read()).observe(move |from| observed.observe(from))
+            hooks.stream_with(Reads(reader)).observe(move |from| observed.observe(from))
         } else {
             hooks
         })
@@ -161,16 +163,6 @@ impl FakeProducer {
         Ok(())
     }
 
-    fn read(&self) -> Result<String, BoxError> {
-        let mut state = self.state();
-        if state.reader_fails {
-            return Err("the fake reader was told to fail".into());
-        }
-        let new = state.written[state.read..].to_owned();
-        state.read = state.written.len();
-        Ok(new)
-    }
-
     fn observe(&self, from: u64) -> impl Stream<Item = Piece> + Send + use<> + 'static {
         stream::unfold((self.clone(), from), async |(fake, from)| {
             let piece = fake.next_piece(from).await?;
@@ -195,5 +187,24 @@ impl FakeProducer {
             }
             more.await;
         }
+    }
+}
+
+/// Who reads it, and consumes what it reads.
+struct Reads(FakeProducer);
+
+impl StreamReader for Reads {
+    fn peek(&mut self) -> Result<String, BoxError> {
+        let mut state = self.0.state();
+        if state.reader_fails {
+            return Err("the fake reader was told to fail".into());
+        }
+        state.seen = state.written.len();
+        Ok(state.written[state.read..].to_owned())
+    }
+
+    fn commit(&mut self) {
+        let mut state = self.0.state();
+        state.read = state.seen;
     }
 }
