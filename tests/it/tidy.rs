@@ -14,7 +14,6 @@ const NOT_BUILT: &[(&str, &str)] = &[
     ("U3", "subagents"),
     ("U4", "subagents"),
     ("U5", "subagents"),
-    ("W8", "waiting for several tasks in one call"),
     ("X4", "an adapter for another runtime"),
     ("X5", "durable tasks"),
     ("X6", "more than one machine"),

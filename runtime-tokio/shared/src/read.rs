@@ -256,9 +256,9 @@ impl TaskService {
     }
 
     /// Reads a task like [`read`](Self::read), but what it finds counts as read only once it
-    /// is committed. Waits its turn, in the order of the calls, while others read the task or
-    /// hold what they have read, and blocks no thread for it. What it finds is what was there
-    /// when its turn came. Dropping the future leaves nothing behind.
+    /// is committed. Waits its turn while others read the task or hold what they have read,
+    /// first come first served from the first poll on, and blocks no thread for it. What it
+    /// finds is what was there when its turn came. Dropping the future leaves nothing behind.
     ///
     /// # Errors
     ///
@@ -276,11 +276,14 @@ impl TaskService {
     /// }
     /// # fn deliver(text: &str) -> bool { !text.is_empty() }
     /// ```
-    pub async fn read_held(&self, id: &TaskId, caller: &Caller) -> Result<HeldRead, ReadError> {
-        let (_, handle) = self.handle(id, caller)?;
-        let turn = handle.gate.turn();
-        drop(handle);
-        self.inner.hold(id, caller, turn.await)
+    pub fn read_held(
+        &self,
+        id: &TaskId,
+        caller: &Caller,
+    ) -> impl Future<Output = Result<HeldRead, ReadError>> + use<> {
+        let turn = self.handle(id, caller).map(|(_, handle)| handle.gate.turn());
+        let (inner, id, caller) = (Arc::clone(&self.inner), id.clone(), caller.clone());
+        async move { inner.hold(&id, &caller, turn?.await) }
     }
 
     /// Keeps hold of a task's output, also when its record goes with its owner.

@@ -6,7 +6,9 @@
 
 mod access;
 mod callbacks;
+mod collect;
 mod dispose;
+mod held;
 mod kill;
 mod limits;
 mod live;
@@ -25,6 +27,7 @@ mod threads;
 mod trouble;
 mod wait;
 mod wait_lost;
+mod waits;
 mod wakes;
 
 use std::{

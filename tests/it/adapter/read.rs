@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, mpsc};
 
 use longrun_tokio::{
-    BoxError, Hooks, Inbox, Notice, Outcome, ReadError, Status, TaskId, WeakTaskService,
+    BoxError, Hooks, Inbox, Notice, Outcome, ReadError, Status, TaskId, TaskService,
+    WeakTaskService,
     core::ReadRefusal,
     testing::{FakeProducer, OnCancel},
 };
@@ -192,7 +193,18 @@ fn threads_that_read_one_task_get_each_byte_once_and_a_terminal_read_leaves_none
 }
 
 /// An inbox that, when a notice is withdrawn, waits for another thread's read.
-struct ReadingElsewhere(WeakTaskService, Log);
+pub(super) struct ReadingElsewhere(WeakTaskService, Log);
+
+impl ReadingElsewhere {
+    pub(super) fn new(service: &TaskService) -> Self {
+        Self(service.downgrade(), Log::default())
+    }
+
+    /// How its reads went.
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.1.lines()
+    }
+}
 
 impl Inbox for ReadingElsewhere {
     fn inject(&self, _: &Notice) -> Result<(), BoxError> {
@@ -217,16 +229,15 @@ fn a_callback_of_a_read_may_wait_for_another_threads_read_of_the_same_task() {
     let runtime = threads();
     let _inside = runtime.enter();
     let world = World::new();
-    let log = Log::default();
-    let inbox = Arc::new(ReadingElsewhere(world.service.downgrade(), log.clone()));
-    let owner = world.service.owner("s2").inbox(inbox).open().unwrap();
+    let inbox = Arc::new(ReadingElsewhere::new(&world.service));
+    let owner = world.service.owner("s2").inbox(inbox.clone()).open().unwrap();
     let producer = FakeProducer::stream();
     let id = super::start(&owner, &producer);
     producer.settle(Outcome::completed());
     block_until("it has ended", || owner.list()[0].status.is_terminal());
     assert!(world.service.read(&id, &owner.caller()).unwrap().task.status.is_terminal());
-    block_until("the notice was withdrawn", || !log.lines().is_empty());
-    assert_eq!(log.lines(), ["Ok(true)"]);
+    block_until("the notice was withdrawn", || !inbox.lines().is_empty());
+    assert_eq!(inbox.lines(), ["Ok(true)"]);
 }
 
 // contract: R5
