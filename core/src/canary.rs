@@ -68,6 +68,8 @@ mod seeded {
         DeadlineBeatsFact = "deadline-beats-fact", "A deadline comes before a fact of the same instant.";
         DisposalEndsEarly = "disposal-ends-early", "A disposal does not wait for starters.";
         ForeignRead = "foreign-read", "A read does not ask whose task it is.";
+        UndeliveredTells = "undelivered-tells", "A read that nobody was given counts as having told.";
+        UndeliveredKeepsTurn = "undelivered-keeps-turn", "A read that was not delivered lets no other in.";
         SilentWithdrawal = "silent-withdrawal", "The harness is not told of a withdrawn notice.";
         AnswersAreTrusted = "answers-are-trusted", "A second answer to a kill is taken for impossible.";
         ShutdownUntold = "shutdown-untold", "A service never says that it is shut down.";

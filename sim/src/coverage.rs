@@ -9,7 +9,7 @@ use longrun_core::{
 use crate::{
     model::{
         Answer, Model,
-        entities::{Life, Stage},
+        entities::{Life, Read, Stage},
     },
     property::{Property, Seen},
 };
@@ -231,6 +231,11 @@ impl Coverage {
             | Event::Broke { task, .. }
             | Event::CancelAnswered { task, .. } => {
                 let found = model.task_index(*task);
+                if found.is_some_and(|task| {
+                    model.tasks[task].is_live() && model.is_being_read(task) && is_end(event)
+                }) {
+                    self.seen.insert(Property::SawEndWhileRead);
+                }
                 self.overtaken = found.is_some_and(|task| {
                     let live = model.tasks[task].is_live();
                     live && model.kills.iter().any(|kill| kill.task == task && !kill.over)
@@ -240,8 +245,11 @@ impl Coverage {
             Event::Read { id, .. } | Event::Kill { id, .. } | Event::Wait { id, .. } => {
                 (model.tasks.iter().position(|task| task.id == *id), None)
             }
-            Event::ReadEnded { read, .. } => {
+            Event::ReadEnded { read, delivered } => {
                 let found = model.reads.iter().find(|r| r.key == *read);
+                if let Some(open) = found.filter(|read| !read.over) {
+                    self.read_ends(model, open, *delivered);
+                }
                 (found.map(|r| r.task), found.map(|r| !r.over))
             }
             Event::KillAnswered { kill, accepted } => {
@@ -263,6 +271,14 @@ impl Coverage {
                 (found.map(|w| w.task), found.map(|w| !w.over))
             }
             _ => (None, None),
+        }
+    }
+
+    fn read_ends(&mut self, model: &Model, read: &Read, delivered: bool) {
+        if !model.tasks[read.task].is_on_record() {
+            self.seen.insert(Property::SawReadOutlived);
+        } else if read.terminal && !delivered && !model.is_reported(read.task) {
+            self.seen.insert(Property::SawReadUndelivered);
         }
     }
 
@@ -374,6 +390,10 @@ impl Coverage {
             self.seen.insert(Property::SawWakeBudgetSpent);
         }
     }
+}
+
+const fn is_end(event: &Event) -> bool {
+    matches!(event, Event::Settled { .. } | Event::Broke { .. })
 }
 
 const fn task_phase(status: Status) -> usize {

@@ -78,6 +78,10 @@ pub(crate) fn make(act: Act, model: &Model, swarm: &Swarm, source: &mut Source) 
                 _ => Event::TakeWait { waiter },
             })
         }
+        Act::EndRead => {
+            let read = any(&model.reads, source, |_, read| !read.over)?;
+            Some(Event::ReadEnded { read: model.reads[read].key, delivered: source.chance(128) })
+        }
         Act::Late => late(model, source),
         Act::Illegal => illegal(model, source),
         Act::Foreign => foreign(model, source),

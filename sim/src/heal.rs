@@ -33,7 +33,7 @@ fn owed(model: &Model, source: &mut Source) -> Option<Event> {
         }
         2 => {
             let read = any(&model.reads, source, |_, read| !read.over)?;
-            Some(Event::ReadEnded { read: model.reads[read].key, delivered: true })
+            Some(Event::ReadEnded { read: model.reads[read].key, delivered: source.chance(128) })
         }
         3 => {
             let wait = any(&model.waits, source, |_, w| !w.over && !w.is_waiting())?;

@@ -26,6 +26,8 @@ struct Entry {
     /// Something other than a notice told of its end.
     told: bool,
     claimed: bool,
+    /// Its owner's harness was told that its notice is pending, and not that it is not.
+    pending: bool,
     /// What it has written: a byte with every event until it is done.
     written: usize,
     done: bool,
@@ -125,14 +127,21 @@ impl Ledger {
                 Event::TakeWait { waiter } | Event::AbortWait { waiter },
                 Ok(Reply::WaitOver { snapshot, timed_out }),
             ) => self.wait_over(*waiter, snapshot, *timed_out)?,
-            (Event::Claim { owner, .. }, Ok(Reply::Claimed { notices, .. })) => {
+            (Event::Claim { owner, .. }, Ok(Reply::Claimed { notices, idle })) => {
                 notices.iter().try_for_each(|snapshot| self.claimed(*owner, snapshot))?;
+                if *idle {
+                    self.idle(*owner, notices)?;
+                }
             }
             (Event::AbortWait { waiter } | Event::WaitDropped { waiter }, _) => {
                 self.waits.retain(|(open, _)| open != waiter);
             }
             (Event::DisposeOwner { owner }, Ok(Reply::Done))
             | (Event::OwnerDropped { owner }, _) => {
+                // Nobody is left to read them.
+                for entry in self.entries.iter_mut().filter(|e| e.owner == Some(*owner)) {
+                    entry.pending = false;
+                }
                 let known = self.sessions.iter().any(|(key, _)| key == owner);
                 if known && !self.disposing.contains(owner) {
                     self.disposing.push(*owner);
@@ -165,9 +174,14 @@ impl Ledger {
                     let what = format!("{} was told, and a notice came too", snapshot.id);
                     return Err((Property::Notices, what));
                 }
+                self.set_pending(&snapshot.id, true);
             }
+            Command::WithdrawNotice { id, .. } => self.set_pending(id, false),
             Command::Forget { task } => {
                 self.done(*task);
+                if let Some(entry) = self.entry(*task) {
+                    entry.pending = false;
+                }
                 if self.closed {
                     return Err((Property::Disposal, format!("{task:?} outlived the shutdown")));
                 }
@@ -177,10 +191,7 @@ impl Ledger {
                 return Err((Property::Disposal, "the shutdown ended twice".to_owned()));
             }
             Command::ShutDown { .. } => self.closed = true,
-            Command::Wake { .. }
-            | Command::NotifyChanged { .. }
-            | Command::WithdrawNotice { .. }
-            | Command::Warn(_) => {}
+            Command::Wake { .. } | Command::NotifyChanged { .. } | Command::Warn(_) => {}
         }
         Ok(())
     }
@@ -208,6 +219,7 @@ impl Ledger {
             ended: None,
             told: false,
             claimed: false,
+            pending: false,
             written: 0,
             done: false,
             drained: 0,
@@ -354,7 +366,28 @@ impl Ledger {
             return Err((Property::Notices, what));
         }
         entry.claimed = true;
+        entry.pending = false;
         Ok(())
+    }
+
+    fn set_pending(&mut self, id: &TaskId, pending: bool) {
+        if let Some(entry) = self.named(id) {
+            entry.pending = pending;
+        }
+    }
+
+    /// An owner was marked idle: nothing may be left that its harness was told of before,
+    /// since it will not be told again.
+    // contract: N6
+    fn idle(&self, owner: OwnerKey, notices: &[TaskSnapshot]) -> Result<(), Broken> {
+        let mine = self.entries.iter().filter(|entry| entry.owner == Some(owner));
+        let stranded = mine.filter(|entry| entry.pending).map(|entry| entry.id.to_string());
+        let claimed = notices.iter().map(|task| task.id.to_string());
+        let stranded: Vec<_> = stranded.chain(claimed).collect();
+        if stranded.is_empty() {
+            return Ok(());
+        }
+        Err((Property::Stranded, format!("{owner:?} went idle with {}", stranded.join(", "))))
     }
 
     // contract: O2

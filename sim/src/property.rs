@@ -70,6 +70,7 @@ properties! {
     Observers = Always, "C3 C4", "observers are told of each change that they can see";
     Listeners = Always, "C2 C4 T1", "listeners are told of each end, until the shutdown";
     Notices = Always, "N1 N2 N3 N8 W6 K5", "an end has exactly one first teller";
+    Stranded = Always, "N6", "who goes idle has no notice pending";
     Withdrawals = Always, "N7", "a notice that was overtaken is withdrawn";
     ExactOwner = Always, "A4 N5 O8", "no notice to a replacement or to another session";
     Records = Always, "O1 T1", "records are there and gone when they have to be";
@@ -106,6 +107,9 @@ properties! {
     SawEviction = Sometimes, "R5", "an ended task went to keep the limit";
     SawLateAnnouncement = Sometimes, "N6", "a notice waited for controls to be mounted";
     SawReadCollision = Sometimes, "R3", "a second read of a task was turned away";
+    SawReadUndelivered = Sometimes, "R4", "a read that found an end was not delivered";
+    SawReadOutlived = Sometimes, "O2 T1 R3", "a read was held until its record was gone";
+    SawEndWhileRead = Sometimes, "R3", "a task ended while a read of it was held";
     SawShutdownWithWork = Sometimes, "T1", "a shutdown began with work in flight";
     SawBroken = Sometimes, "L6", "a producer broke its contract";
 }

@@ -33,6 +33,7 @@ pub(crate) enum Act {
     Settle,
     Break,
     EndWait,
+    EndRead,
     Late,
     Illegal,
     Foreign,
@@ -40,7 +41,7 @@ pub(crate) enum Act {
 }
 
 /// Each with its usual share.
-const ACTS: [(Act, u16); 24] = [
+const ACTS: [(Act, u16); 25] = [
     (Act::Start, 24),
     (Act::Wait, 18),
     (Act::Read, 12),
@@ -61,6 +62,7 @@ const ACTS: [(Act, u16); 24] = [
     (Act::Settle, 10),
     (Act::Break, 1),
     (Act::EndWait, 6),
+    (Act::EndRead, 6),
     (Act::Late, 4),
     (Act::Illegal, 3),
     (Act::Foreign, 3),
@@ -85,6 +87,10 @@ pub(crate) struct Swarm {
     pub(crate) cancel_fails: u8,
     pub(crate) cancel_ignored: u8,
     pub(crate) starter_fails: u8,
+    /// How often what a read found is not delivered, and how often a read is held until
+    /// somebody thinks of it.
+    pub(crate) undelivered: u8,
+    pub(crate) held: u8,
     /// How often a callback calls back in, and a starter starts something else.
     pub(crate) reentrant: u8,
     /// How often the clocks misbehave.
@@ -118,6 +124,8 @@ impl Swarm {
             cancel_fails: rate(source),
             cancel_ignored: rate(source),
             starter_fails: source.pick(&[0, 24, 64]),
+            undelivered: rate(source),
+            held: rate(source),
             reentrant: rate(source),
             clock_trouble: source.pick(&[0, 0, 2, 16]),
             wakeup: source.chance(128),

@@ -166,8 +166,10 @@ impl World {
                 self.owe(Event::KillAnswered { kill: *kill, accepted }, source);
             }
             (_, Ok(Reply::Reading { read, .. })) => {
-                let delivered = !source.chance(self.swarm.starter_fails);
-                self.owe(Event::ReadEnded { read: *read, delivered }, source);
+                let delivered = !source.chance(self.swarm.undelivered);
+                if !source.chance(self.swarm.held) {
+                    self.owe(Event::ReadEnded { read: *read, delivered }, source);
+                }
             }
             (_, Ok(Reply::Waiting { waiter, ready: true })) => self.end_wait(*waiter, source),
             _ => {}

@@ -5,8 +5,8 @@ use alloc::{string::String, vec::Vec};
 
 use super::{
     Arg, ControlsConfig, LIST_CAP_BYTES, MAX_LINE_CHARS, capped_output_text, capped_text, fit_text,
-    kill_finished_text, list_text, notice_text, one_line, parse_kill, parse_list, parse_output,
-    status_line, unknown_task_text,
+    kill_finished_text, list_text, notice_text, notices_text, one_line, parse_kill, parse_list,
+    parse_output, status_line, unknown_task_text,
 };
 use crate::{Status, TaskId, TaskSnapshot};
 
@@ -63,7 +63,9 @@ pub fn exercise(bytes: &[u8]) {
     for task in &tasks {
         check_texts(task, &body);
     }
-    check_list(&tasks, usize::from(bytes.byte()));
+    let cap = usize::from(bytes.byte());
+    check_list(&tasks, cap);
+    check_notices(&tasks, cap);
     check_lines(&body);
     check_args(&mut bytes);
 }
@@ -100,6 +102,18 @@ fn check_list(tasks: &[TaskSnapshot], cap: usize) {
     assert_eq!(rows.lines().count(), tasks.len(), "a label made a row: {rows:?}");
     for (row, task) in rows.lines().zip(tasks) {
         assert!(row.starts_with(task.id.as_str()), "a row of another task: {row:?}");
+    }
+}
+
+fn check_notices(tasks: &[TaskSnapshot], cap: usize) {
+    assert!(notices_text(tasks, cap).len() <= cap, "notices over their cap");
+    let whole = notices_text(tasks, LIST_CAP_BYTES);
+    assert!(whole.lines().count() <= tasks.len(), "a label made a line: {whole:?}");
+    for task in tasks.iter().filter(|_| tasks.len() > 1) {
+        let ends = |rest: &str| rest.starts_with([',', ' ']);
+        let mut places = whole.match_indices(task.id.as_str());
+        let named = places.any(|(at, id)| ends(&whole[at + id.len()..]));
+        assert!(named, "{} is not named: {whole:?}", task.id);
     }
 }
 

@@ -12,7 +12,8 @@
 //!    parse: all three are [`unknown_task_text`], so that ids cannot be probed.
 //! 4. Otherwise answer with [`capped_output_text`], [`list_text`], or
 //!    [`kill_requested_text`] / [`kill_finished_text`] through [`capped_text`];
-//!    announce an end with [`notice_text`]. The values for code, never cut, are
+//!    announce an end with [`notice_text`], or several that are claimed together with
+//!    [`notices_text`]. The values for code, never cut, are
 //!    [`OutputValue`], [`PublicTask`] and [`KillValue`].
 //!
 //! Three things hold for each text. What a producer or a model named (id, kind,
@@ -75,7 +76,7 @@ pub use exercise::exercise;
 pub use fit::{
     OUTPUT_TRUNCATED, RESULT_TRUNCATED, capped_output_text, capped_text, fit_output, fit_text,
 };
-pub use notice::notice_text;
+pub use notice::{NOTICES_CAP_BYTES, notice_text, notices_text};
 pub use prompt::PROMPT_SECTION;
 pub use render::{
     LIST_CAP_BYTES, kill_finished_text, kill_requested_text, list_text, output_text, status_line,

@@ -96,6 +96,7 @@ impl Registry {
                 assert_eq!(task.waiters.get(&place), Some(&key), "{} forgot a wait", task.id);
             }
         }
+        self.check_reads();
         for (key, task) in self.tasks.iter() {
             // contract: W6, K5
             let waits = self.waiters.waiters.iter().filter(|(_, waiter)| {
@@ -110,10 +111,25 @@ impl Registry {
             for kill in &task.kills {
                 assert!(self.kills.get(*kill).is_some(), "{}: a dead kill", task.id);
             }
-            if let Some(read) = task.reading {
-                let reading = self.reads.get(read).expect("a read in progress is on record");
-                assert_eq!(reading.task, key, "{}: another's read", task.id);
-            }
+        }
+    }
+
+    /// A read is on its task from beginning to end, alone, and outlives its record at most.
+    // contract: R3
+    fn check_reads(&self) {
+        for (key, reading) in self.reads.iter() {
+            let Some(task) = self.tasks.get(reading.task) else { continue };
+            assert_eq!(task.reading, Some(key), "{}: a read beside another", task.id);
+            assert!(
+                !reading.terminal || !task.is_live(),
+                "{} lives, and was read to its end",
+                task.id
+            );
+        }
+        for (key, task) in self.tasks.iter() {
+            let reading = task.reading.map(|read| self.reads.get(read));
+            let of = reading.map(|reading| reading.map(|reading| reading.task));
+            assert!(of.is_none_or(|of| of == Some(key)), "{}: its read has ended", task.id);
         }
     }
 

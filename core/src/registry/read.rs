@@ -2,7 +2,11 @@
 //!
 //! Reads of one task are served one at a time. Since the state is taken before the
 //! drain, a read that says *terminal* has delivered every byte; since a read reports
-//! only when it has delivered, one whose reader fails changes nothing.
+//! only when it has delivered, one whose reader fails, or whose caller never gets to
+//! hand over what it found, changes nothing.
+//!
+//! A read may take as long as it likes: nothing but another read waits for it. Its
+//! record may go meanwhile, with its owner; then its end changes nothing either.
 
 use alloc::vec::Vec;
 
@@ -19,7 +23,7 @@ use crate::{
 pub(super) struct Reading {
     pub(super) task: TaskKey,
     /// Whether the state it will tell is terminal.
-    terminal: bool,
+    pub(super) terminal: bool,
 }
 
 pub(super) type Reads = Arena<ReadKey, Reading>;
@@ -50,10 +54,12 @@ impl Registry {
         let Some(Reading { task: key, terminal }) = self.reads.remove(read) else {
             return Ok(Reply::Done);
         };
-        if let Some(task) = self.tasks.get_mut(key) {
+        if let Some(task) = self.tasks.get_mut(key)
+            && (delivered || !canary!(UndeliveredKeepsTurn))
+        {
             task.reading = None;
         }
-        if delivered && terminal {
+        if (delivered || canary!(UndeliveredTells)) && terminal {
             self.tell(key, Teller::Read, out);
         }
         Ok(Reply::Done)

@@ -14,6 +14,14 @@ pub struct Notice {
 }
 
 impl Notice {
+    /// One message for all of them, of at most `cap_bytes`, for a harness that puts what was
+    /// claimed together into one: it names each id, and a single one reads as it does alone.
+    /// [`NOTICES_CAP_BYTES`](controls::NOTICES_CAP_BYTES) is a sensible cap.
+    #[must_use]
+    pub fn joined(notices: &[Self], cap_bytes: usize) -> String {
+        controls::notices_text(notices.iter().map(|notice| &notice.task), cap_bytes)
+    }
+
     pub(crate) fn about(task: TaskSnapshot) -> Self {
         Self { text: controls::notice_text(&task), task }
     }

@@ -1,11 +1,11 @@
-use alloc::format;
+use alloc::{format, string::String, vec::Vec};
 
 use proptest::prelude::*;
 
 use super::{any_task, breaks, task};
 use crate::TaskSnapshot;
 use crate::controls::cut::tail;
-use crate::controls::notice_text;
+use crate::controls::{NOTICES_CAP_BYTES, notice_text, notices_text};
 
 fn limited(id: &str, limit: u64) -> TaskSnapshot {
     TaskSnapshot {
@@ -107,5 +107,77 @@ proptest! {
         prop_assert_eq!(notice.matches("[status:").count(), 1);
         prop_assert!(!breaks(&notice));
         prop_assert!(notice.ends_with("]. Read its output with task_output."));
+    }
+}
+
+/// Some tasks that have ended, told within that cap.
+fn told(caps: &[Option<u64>], cap_bytes: usize) -> String {
+    let tasks: Vec<TaskSnapshot> = (1..)
+        .zip(caps)
+        .map(|(number, &cap)| TaskSnapshot {
+            output_limit_bytes: cap,
+            ..task(&format!("bash-{number}"))
+        })
+        .collect();
+    notices_text(&tasks, cap_bytes)
+}
+
+// contract: N1, N4, M8
+#[test]
+fn several_ends_share_a_message_that_names_each_id() {
+    let line = |number: u64| {
+        format!(
+            "background task bash-{number} (bash: cargo test) finished [status: completed]. \
+             Read its output with task_output."
+        )
+    };
+    let three = [None; 3];
+    let whole = format!("{}\n{}\n{}", line(1), line(2), line(3));
+    assert_eq!(told(&[], 100), "");
+    assert_eq!(told(&[None], NOTICES_CAP_BYTES), line(1));
+    assert_eq!(told(&three, NOTICES_CAP_BYTES), whole);
+    assert_eq!(told(&three, whole.len()), whole);
+    let one_short =
+        format!("{}\n{}\nbackground task bash-3 done. Use task_output.", line(1), line(2));
+    assert_eq!(told(&three, whole.len() - 1), one_short);
+    let ids = "background tasks bash-1, bash-2, bash-3 done. Use task_output.";
+    assert_eq!(told(&three, ids.len()), ids);
+    let more = "background tasks bash-1 and 2 more done. Use task_output.";
+    assert_eq!(told(&three, ids.len() - 1), more);
+    assert_eq!(told(&three, 41), "3 background tasks done. Use task_output.");
+    assert_eq!(told(&three, 40), " done. Use task_output.");
+    assert_eq!(told(&three, 8), "_output.");
+    // The caps of their own producers, one of which leaves no room for its id.
+    let capped = format!(
+        "background task bash-1 (bas [truncated] done. Use task_output.\n{}\n\
+         background task bash-2 done. Use task_output.",
+        line(3)
+    );
+    assert_eq!(told(&[Some(62), Some(8), None], NOTICES_CAP_BYTES), capped);
+}
+
+proptest! {
+    // contract: N4, M8, M11
+    #[test]
+    fn one_message_for_several_is_within_its_cap_and_names_each_where_the_ids_fit(
+        tasks in proptest::collection::vec(any_task(), 2..12), cap in 0..1500_usize,
+    ) {
+        let tasks: Vec<TaskSnapshot> = (1..)
+            .zip(tasks)
+            .map(|(number, ended)| TaskSnapshot { id: task(&format!("pty-{number}")).id, ..ended })
+            .collect();
+        let text = notices_text(&tasks, cap);
+        prop_assert!(text.len() <= cap);
+        let named = |task: &&TaskSnapshot| {
+            let id = task.id.as_str();
+            [format!(" {id} "), format!(" {id},")].iter().any(|named| text.contains(named))
+        };
+        let ids: Vec<&str> = tasks.iter().map(|task| task.id.as_str()).collect();
+        if cap >= format!("background tasks {} done. Use task_output.", ids.join(", ")).len() {
+            prop_assert_eq!(tasks.iter().filter(named).count(), tasks.len(), "{}", text);
+        }
+        prop_assert!(!breaks(&text.replace('\n', "")));
+        prop_assert!(text.lines().count() <= tasks.len());
+        prop_assert!(text.ends_with(tail(" task_output.", cap)));
     }
 }

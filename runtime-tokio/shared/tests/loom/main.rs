@@ -13,6 +13,7 @@
 
 mod dispatch;
 mod dispose;
+mod held;
 mod kill;
 mod observe;
 mod read;
