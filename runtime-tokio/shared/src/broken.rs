@@ -20,9 +20,9 @@ use futures::{
 use longrun_core::{Event, Instant, Now, Registry};
 
 use crate::{
-    AccessError, BoxFuture, Broken, ClaimSource, Config, Hooks, KillError, NoticePolicy,
-    ObserveError, Outcome, OwnerScope, ReadError, Report, Runtime, ScopeError, StartError, Tap,
-    TaskId, TaskService, TaskSpec, WaitError, state::Inner, sync::lock,
+    AccessError, BoxFuture, Broken, ClaimSource, CollectError, Config, Hooks, KillError,
+    NoticePolicy, ObserveError, Outcome, OwnerScope, ReadError, Report, Runtime, ScopeError,
+    StartError, Tap, TaskId, TaskService, TaskSpec, Until, WaitError, state::Inner, sync::lock,
 };
 
 const A_MINUTE: Duration = Duration::from_secs(60);
@@ -118,15 +118,23 @@ fn it_asks_every_producer_to_stop_and_reports_once() {
     assert!(matches!(&reports[..], [Report::Broke { message }] if message.contains("a bug")));
 }
 
+fn is_bug_of_read(error: &ReadError) -> bool {
+    matches!(error, ReadError::Broken(broken) if is_bug(broken))
+}
+
 #[test]
 fn waits_and_disposals_end_with_what_broke_it() {
     let world = World::new();
-    let mut wait = world.service.wait(&world.id, &world.owner.caller(), A_MINUTE);
+    let (ids, caller) = (std::slice::from_ref(&world.id), world.owner.caller());
+    let mut wait = world.service.wait(&world.id, &caller, A_MINUTE);
+    let mut all = world.service.wait_all(ids, &caller, A_MINUTE);
+    assert!((&mut all).now_or_never().is_none());
     let (mut owner, mut shutdown) = (world.owner.dispose(), world.service.shutdown());
     assert!((&mut wait).now_or_never().is_none());
     assert!((&mut owner).now_or_never().is_none() && (&mut shutdown).now_or_never().is_none());
     world.break_core();
     assert!(matches!(wait.now_or_never(), Some(Err(WaitError::Broken(b))) if is_bug(&b)));
+    assert!(matches!(all.now_or_never(), Some(Err(broken)) if is_bug(&broken)));
     for disposal in [owner, shutdown, world.owner.dispose(), world.service.shutdown()] {
         assert!(matches!(disposal.now_or_never(), Some(Err(broken)) if is_bug(&broken)));
     }
@@ -186,6 +194,18 @@ fn every_call_says_that_it_is_broken_and_none_panics() {
     assert!(matches!(service.kill(id, &caller, None), Err(KillError::Broken(_))));
     let waited = service.wait(id, &caller, A_MINUTE).now_or_never();
     assert!(matches!(waited, Some(Err(WaitError::Broken(_)))));
+    let held = service.read_held(id, &caller).now_or_never();
+    assert!(matches!(held, Some(Err(ReadError::Broken(_)))));
+    let ids = std::slice::from_ref(id);
+    assert!(matches!(service.wait_any(ids, &caller, A_MINUTE).now_or_never(), Some(Err(_))));
+    assert!(service.wait_all(ids, &caller, A_MINUTE).abort().is_err());
+    let collected = service.wait_and_read(id, &caller, A_MINUTE, future::pending());
+    assert!(matches!(collected.now_or_never(), Some(Err(CollectError::Read(error)))
+        if is_bug_of_read(&error)));
+    for wait in [None, Some((Until::Any, A_MINUTE))] {
+        let collected = service.collect(ids, &caller, wait, future::pending()).now_or_never();
+        assert!(matches!(collected, Some(Err(CollectError::Wait(WaitError::Broken(_))))));
+    }
     let aborted = service.wait(id, &caller, A_MINUTE).abort();
     assert!(matches!(aborted, Err(WaitError::Broken(_))));
     assert!(matches!(service.attach_controller(), Err(ScopeError::Broken(_))));
@@ -217,12 +237,14 @@ fn what_comes_late_and_what_is_dropped_is_absorbed() {
     let world = World::new();
     let wait = world.service.wait(&world.id, &world.owner.caller(), A_MINUTE);
     let guard = world.service.on_task_done(|_| {}).unwrap();
+    let held = world.service.read_held(&world.id, &world.owner.caller());
+    let dropped = held.now_or_never().unwrap().unwrap();
     let scope = world.service.root().open_scope().unwrap();
     world.break_core();
     for future in std::mem::take(&mut *world.stub.spawned.lock().unwrap()) {
         assert!(future.now_or_never().is_some());
     }
-    drop((wait, guard, scope));
+    drop((wait, guard, scope, dropped));
     let stub = Arc::clone(&world.stub);
     drop(world);
     assert_eq!(stub.reports.lock().unwrap().len(), 1);

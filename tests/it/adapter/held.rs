@@ -100,7 +100,7 @@ async fn a_live_read_that_is_committed_after_the_end_reports_nothing() {
     let read = held.commit();
     assert_eq!((read.text.as_str(), read.task.status), ("before", Status::Running));
     assert_eq!(world.inbox.nudges(), [inject(&id)]);
-    assert_eq!(world.claim(), [id.clone()]);
+    assert_eq!(world.claim(), std::slice::from_ref(&id));
     assert_eq!(world.read(&id).text, " and after");
 }
 

@@ -1,11 +1,14 @@
 //! Notices: who is told of an end, and that it is exactly one.
 
+use std::{collections::BTreeSet, future::pending};
+
 use longrun_tokio::{
-    ClaimSource, NoticePreference,
+    ClaimSource, Collected, Delivery, Notice, NoticePolicy, NoticePreference, Outcome, TaskId,
+    core::controls,
     testing::{FakeProducer, Nudge},
 };
 
-use super::{World, come_to_rest, inject, make, soon, threads, until, withdraw};
+use super::{World, block_on, come_to_rest, inject, make, soon, threads, until, withdraw};
 
 // contract: N1, N3
 #[tokio::test(start_paused = true)]
@@ -13,7 +16,7 @@ async fn an_end_that_nobody_told_of_is_announced_once_and_can_be_claimed_once() 
     let world = World::new();
     let producer = FakeProducer::stream();
     let id = world.start(&producer);
-    producer.settle(longrun_tokio::Outcome::completed().with_detail("exit code: 0"));
+    producer.settle(Outcome::completed().with_detail("exit code: 0"));
     until("it is announced", || world.inbox.nudges() == [inject(&id)]).await;
     let text = "background task bash-1 (bash: make) finished [status: completed, exit code: 0]. \
                 Read its output with task_output.";
@@ -88,6 +91,23 @@ async fn a_claim_takes_what_is_pending_in_the_order_of_the_ends() {
     assert_eq!(world.claim(), [ids[2].clone(), ids[1].clone()]);
 }
 
+// contract: N1, N6
+#[tokio::test(start_paused = true)]
+async fn what_is_claimed_together_can_be_one_message_that_names_each_id() {
+    let world = World::new();
+    let producers = [(); 2].map(|()| FakeProducer::stream());
+    let ids = producers.each_ref().map(|producer| world.start(producer));
+    for (id, producer) in ids.iter().zip(&producers) {
+        world.complete(id, producer).await;
+    }
+    let claimed = world.owner.claim(ClaimSource::Inbox);
+    let whole = Notice::joined(&claimed, controls::NOTICES_CAP_BYTES);
+    assert_eq!(whole, format!("{}\n{}", claimed[0].text, claimed[1].text));
+    let short = Notice::joined(&claimed, 60);
+    assert_eq!(short, "background tasks bash-1, bash-2 done. Use task_output.");
+    assert_eq!(Notice::joined(&claimed[1..], 1000), claimed[1].text);
+}
+
 // contract: N6, N1
 #[tokio::test(start_paused = true)]
 async fn without_an_inbox_or_controls_a_notice_waits_and_is_announced_when_they_are_mounted() {
@@ -96,7 +116,7 @@ async fn without_an_inbox_or_controls_a_notice_waits_and_is_announced_when_they_
     let _controller = service.attach_controller().unwrap();
     let producer = FakeProducer::stream();
     let id = super::start(&owner, &producer);
-    producer.settle(longrun_tokio::Outcome::completed());
+    producer.settle(Outcome::completed());
     until("it ended", || owner.list()[0].status.is_terminal()).await;
     come_to_rest().await;
     assert_eq!(inbox.nudges(), []);
@@ -130,29 +150,32 @@ async fn the_end_of_an_unowned_task_is_announced_to_nobody() {
     assert_eq!(world.claim(), []);
 }
 
+/// Wakes an idle owner for every end.
+const WAKING: NoticePolicy =
+    NoticePolicy { delivery: Delivery::Wakeup, max_consecutive_wakes: u32::MAX };
+
+fn wakes(world: &World) -> usize {
+    world.inbox.nudges().iter().filter(|nudge| matches!(nudge, Nudge::Wake(_))).count()
+}
+
 // contract: N6
 #[test]
 fn no_notice_is_stranded_between_the_last_claim_and_going_idle() {
     const TASKS: usize = 400;
-    let policy = longrun_tokio::NoticePolicy {
-        delivery: longrun_tokio::Delivery::Wakeup,
-        max_consecutive_wakes: u32::MAX,
-    };
     let runtime = threads();
     let _inside = runtime.enter();
-    let world = World::mounted(policy, |builder| builder.max_active_per_owner(TASKS));
+    let world = World::mounted(WAKING, |builder| builder.max_active_per_owner(TASKS));
     let producers: Vec<_> = (0..TASKS).map(|_| FakeProducer::stream()).collect();
     for producer in &producers {
         world.start(producer);
     }
-    let wakes =
-        || world.inbox.nudges().iter().filter(|nudge| matches!(nudge, Nudge::Wake(_))).count();
+    let wakes = || wakes(&world);
     // The agent: in a turn it claims until there is nothing; idle it waits to be woken.
     let mut claimed = Vec::new();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for producer in &producers {
-                producer.settle(longrun_tokio::Outcome::completed());
+                producer.settle(Outcome::completed());
             }
         });
         while claimed.len() < TASKS {
@@ -168,4 +191,70 @@ fn no_notice_is_stranded_between_the_last_claim_and_going_idle() {
     });
     claimed.sort_unstable();
     assert!(claimed.into_iter().eq(1..=TASKS as u64), "each one is claimed once");
+}
+
+/// Reads what an agent does not know the end of, and is given it or not. The ends that it
+/// has been told of with that.
+fn read_some(world: &World, open: &[TaskId], chance: &mut usize) -> Vec<TaskId> {
+    let collected = world.service.collect(open, &world.caller(), None, pending());
+    let mut told = Vec::new();
+    for (id, one) in block_on(collected).unwrap() {
+        *chance += 1;
+        match one {
+            Collected::Read(held) if !chance.is_multiple_of(3) => {
+                if held.commit().task.status.is_terminal() {
+                    told.push(id);
+                }
+            }
+            Collected::Read(_) | Collected::Nothing(_) => {}
+            Collected::Failed(error) => panic!("{id}: {error}"),
+        }
+    }
+    told
+}
+
+// contract: N1, N5, N6, N7, R3
+#[test]
+fn fifty_ends_at_the_moment_in_which_a_turn_ends_are_told_once_each_by_notice_or_read() {
+    const TASKS: usize = 50;
+    let (mut read, mut claimed) = (0, 0);
+    for round in 0..10 {
+        let runtime = threads();
+        let _inside = runtime.enter();
+        let world = World::mounted(WAKING, |builder| builder.max_active_per_owner(TASKS));
+        let producers: Vec<_> = (0..TASKS).map(|_| FakeProducer::stream()).collect();
+        let ids: Vec<TaskId> = producers.iter().map(|producer| world.start(producer)).collect();
+        let (mut told, mut chance) = (BTreeSet::new(), round);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for producer in &producers {
+                    producer.settle(Outcome::completed());
+                }
+            });
+            while told.len() < TASKS {
+                let seen = wakes(&world);
+                world.owner.set_busy(true);
+                loop {
+                    let open: Vec<_> =
+                        ids.iter().filter(|id| !told.contains(*id)).cloned().collect();
+                    let by_read = read_some(&world, &open, &mut chance);
+                    read += by_read.len();
+                    told.extend(by_read);
+                    let Some(notices) = world.owner.claim_or_idle(ClaimSource::Inbox) else {
+                        break;
+                    };
+                    for notice in notices {
+                        claimed += 1;
+                        assert!(told.insert(notice.task.id), "{} was told twice", notice.text);
+                    }
+                }
+                if told.len() < TASKS {
+                    super::block_until("the idle agent is woken", || wakes(&world) > seen);
+                }
+            }
+        });
+        assert_eq!(world.claim(), []);
+    }
+    assert_eq!(read + claimed, 10 * TASKS);
+    assert!(read > 0 && claimed > 0, "both were seen: {read} read, {claimed} claimed");
 }
