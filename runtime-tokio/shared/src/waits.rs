@@ -192,3 +192,72 @@ pub(crate) fn once_each(ids: &[TaskId]) -> Vec<&TaskId> {
     let mut seen = BTreeSet::new();
     ids.iter().filter(|id| seen.insert(*id)).collect()
 }
+
+#[cfg(all(test, not(longrun_loom)))]
+#[allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+mod tests {
+    use std::{
+        convert::Infallible,
+        future,
+        sync::{
+            Mutex,
+            atomic::{AtomicU64, Ordering},
+        },
+    };
+
+    use futures::FutureExt as _;
+    use longrun_core::{Config, Instant, Now, Outcome};
+
+    use super::*;
+    use crate::{BoxFuture, Hooks, Report, Runtime, TaskService, TaskSpec};
+
+    /// A clock that goes on by a step whenever it is looked at, and work that never does.
+    #[derive(Default)]
+    struct Ticking {
+        at: AtomicU64,
+        step: AtomicU64,
+        work: Mutex<Vec<BoxFuture>>,
+    }
+
+    impl Runtime for Ticking {
+        fn now(&self) -> Now {
+            let step = self.step.load(Ordering::SeqCst);
+            Now::new(Instant(self.at.fetch_add(step, Ordering::SeqCst)), 1)
+        }
+
+        fn spawn(&self, future: BoxFuture) {
+            self.work.lock().unwrap().push(future);
+        }
+
+        fn rearm(&self) {}
+
+        fn report(&self, _: &Report) {}
+    }
+
+    // contract: W8, W1
+    #[test]
+    fn there_is_one_timeout_though_the_timers_of_the_waits_are_an_instant_apart() {
+        let runtime = Arc::new(Ticking::default());
+        let service = TaskService::over(runtime.clone(), Config::default()).unwrap();
+        let guard = service.attach_controller().unwrap();
+        let ids = [(); 2].map(|()| {
+            let starter = || Ok::<_, Infallible>(Hooks::new(future::pending::<Outcome>()));
+            service.start_unowned(TaskSpec::new("bash", "make"), starter).unwrap()
+        });
+        let timeout = Duration::from_secs(1);
+        runtime.step.store(1, Ordering::SeqCst);
+        let mut any = service.wait_any(&ids, &None, timeout);
+        runtime.step.store(0, Ordering::SeqCst);
+        assert!((&mut any).now_or_never().is_none());
+        runtime.at.store(1_000_000_000, Ordering::SeqCst);
+        let next = service.downgrade().tick().unwrap();
+        assert_eq!(next, Some(Instant(1_000_000_001)), "one of the timers is left");
+        let outcomes = any.now_or_never().unwrap().unwrap();
+        assert!(matches!(
+            &outcomes[..],
+            [(_, WaitOutcome::TimedOut(_)), (_, WaitOutcome::TimedOut(_))]
+        ));
+        assert_eq!(service.downgrade().tick().unwrap(), None, "and none after it");
+        drop(guard);
+    }
+}
