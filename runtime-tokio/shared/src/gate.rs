@@ -1,7 +1,6 @@
 //! One reader of a task at a time, whether it waits with its thread or as a future.
 
 use std::{
-    collections::VecDeque,
     future::Future,
     pin::Pin,
     sync::Arc,
@@ -15,8 +14,8 @@ use crate::{
 
 /// Lets one reader in at a time.
 ///
-/// While nobody reads, the first of those that wait as futures has been woken. A thread
-/// may come before it; then it is woken again.
+/// All that wait as futures are woken when a turn has ended, in the order in which they
+/// came, and the first that comes is served. So one that is not polled holds nobody up.
 pub(crate) struct Gate {
     state: Mutex<State>,
     free: Condvar,
@@ -24,10 +23,9 @@ pub(crate) struct Gate {
 
 struct State {
     reading: Option<Reader>,
-    /// Who waits as a future, in order. A waker is there until it is used.
-    queue: VecDeque<(u64, Option<Waker>)>,
-    /// How many have ever waited as a future.
-    queued: u64,
+    /// Who waits as a future and has not been woken, in order.
+    waiting: Vec<(u64, Waker)>,
+    futures: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -40,7 +38,7 @@ enum Reader {
 
 impl Gate {
     pub(crate) fn new() -> Arc<Self> {
-        let state = State { reading: None, queue: VecDeque::new(), queued: 0 };
+        let state = State { reading: None, waiting: Vec::new(), futures: 0 };
         Arc::new(Self { state: Mutex::new(state), free: Condvar::new() })
     }
 
@@ -62,17 +60,9 @@ impl Gate {
 
     /// Waits for one's turn as a future. The turn may then be held for as long as one likes.
     pub(crate) fn turn(self: &Arc<Self>) -> InTurn {
-        InTurn { gate: Arc::clone(self), place: None }
-    }
-}
-
-impl State {
-    /// Whom to wake, if nobody reads.
-    fn next(&mut self) -> Option<Waker> {
-        match self.reading {
-            None => self.queue.front_mut().and_then(|(_, waker)| waker.take()),
-            Some(_) => None,
-        }
+        let mut state = lock(&self.state);
+        state.futures += 1;
+        InTurn { gate: Arc::clone(self), number: state.futures }
     }
 }
 
@@ -83,79 +73,60 @@ pub(crate) struct Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let next = {
+        let waiting = {
             let mut state = lock(&self.gate.state);
             state.reading = None;
-            state.next()
+            std::mem::take(&mut state.waiting)
         };
         self.gate.free.notify_one();
-        wake(next);
+        for (_, waker) in waiting {
+            // The panic has been printed; there is nowhere else to say it.
+            let _ = panics::caught(|| waker.wake());
+        }
     }
 }
 
-/// A wait for one's turn. Dropping it leaves the queue.
+/// A wait for one's turn.
 pub(crate) struct InTurn {
     gate: Arc<Gate>,
-    /// In the queue, once it was polled in vain.
-    place: Option<u64>,
+    number: u64,
 }
 
 impl Future for InTurn {
     type Output = Turn;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Turn> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Turn> {
         // A waker is cloned before the lock is taken and dropped after it is released:
         // both may run anybody's code.
-        let mut waker = Some(context.waker().clone());
-        let gate = Arc::clone(&self.gate);
-        let mut state = lock(&gate.state);
-        let is_first = state.queue.front().is_none_or(|(first, _)| Some(*first) == self.place);
-        if is_first && state.reading.is_none() {
-            if self.place.take().is_some() {
-                waker = state.queue.pop_front().and_then(|(_, waker)| waker);
+        let waker = context.waker().clone();
+        let mut state = lock(&self.gate.state);
+        let own = state.waiting.iter().position(|(number, _)| *number == self.number);
+        let replaced = match (state.reading, own) {
+            (None, own) => {
+                state.reading = Some(Reader::Held);
+                let replaced = own.map(|own| state.waiting.remove(own).1);
+                drop(state);
+                drop((replaced, waker));
+                return Poll::Ready(Turn { gate: Arc::clone(&self.gate) });
             }
-            state.reading = Some(Reader::Held);
-            drop(state);
-            drop(waker);
-            return Poll::Ready(Turn { gate });
-        }
-        match self.place {
-            Some(place) => {
-                let own = state.queue.iter_mut().find(|(queued, _)| *queued == place);
-                let (_, own) = own.expect("who waits is in the queue");
-                std::mem::swap(own, &mut waker);
+            (Some(_), Some(own)) => Some(std::mem::replace(&mut state.waiting[own].1, waker)),
+            (Some(_), None) => {
+                state.waiting.push((self.number, waker));
+                None
             }
-            None => {
-                let place = state.queued;
-                state.queued += 1;
-                state.queue.push_back((place, waker.take()));
-                self.place = Some(place);
-            }
-        }
+        };
         drop(state);
-        drop(waker);
+        drop(replaced);
         Poll::Pending
     }
 }
 
 impl Drop for InTurn {
     fn drop(&mut self) {
-        let Some(place) = self.place else { return };
-        let (own, next) = {
-            let mut state = lock(&self.gate.state);
-            let own = state.queue.iter().position(|(queued, _)| *queued == place);
-            let own = own.and_then(|own| state.queue.remove(own));
-            // It may have been woken and not have come.
-            (own, state.next())
-        };
+        let mut state = lock(&self.gate.state);
+        let own = state.waiting.iter().position(|(number, _)| *number == self.number);
+        let own = own.map(|own| state.waiting.remove(own));
+        drop(state);
         drop(own);
-        wake(next);
-    }
-}
-
-fn wake(waker: Option<Waker>) {
-    if let Some(waker) = waker {
-        // The panic has been printed; there is nowhere else to say it.
-        let _ = panics::caught(|| waker.wake());
     }
 }

@@ -255,8 +255,8 @@ impl TaskService {
 
     /// Reads a task like [`read`](Self::read), but what it finds counts as read only once it
     /// is committed. Waits its turn while others read the task or hold what they have read,
-    /// first come first served from the first poll on, and blocks no thread for it. What it
-    /// finds is what was there when its turn came. Dropping the future leaves nothing behind.
+    /// and blocks no thread for it. What it finds is what was there when its turn came.
+    /// Dropping the future leaves nothing behind.
     ///
     /// # Errors
     ///

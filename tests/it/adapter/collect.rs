@@ -269,6 +269,11 @@ async fn calls_that_read_the_same_tasks_do_not_wait_for_each_other_for_ever() {
     ids.reverse();
     let mut other = Box::pin(world.service.collect(&ids, &caller, None, pending()));
     assert!(futures::poll!(&mut other).is_pending());
+    // Whoever asked for the second first must not take it and wait for the first.
+    drop(held.pop());
+    for call in [&mut one, &mut other] {
+        assert!(futures::poll!(call).is_pending());
+    }
     drop(held);
     let Poll::Ready(Ok(first)) = futures::poll!(&mut one) else { panic!("it has all turns") };
     assert_eq!(told(&first), ["bash-1: \"text\", running", "bash-2: \"text\", running"]);

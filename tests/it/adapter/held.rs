@@ -3,10 +3,13 @@
 use std::{
     pin::pin,
     sync::{Arc, Mutex, mpsc},
-    task::Poll,
+    task::{Context, Poll},
 };
 
-use futures::FutureExt as _;
+use futures::{
+    FutureExt as _,
+    task::{ArcWake, waker},
+};
 use longrun_tokio::{
     HeldRead, Hooks, Outcome, ReadError, Receipt, Status, TaskId,
     core::{AccessRefusal, ReadRefusal},
@@ -106,7 +109,7 @@ async fn a_live_read_that_is_committed_after_the_end_reports_nothing() {
 
 // contract: R3
 #[tokio::test(start_paused = true)]
-async fn while_one_is_held_a_read_is_refused_and_held_ones_wait_their_turn_in_order() {
+async fn while_one_is_held_a_read_is_refused_and_held_ones_wait_their_turn() {
     let world = World::new();
     let producer = FakeProducer::stream();
     let id = world.start(&producer);
@@ -114,24 +117,60 @@ async fn while_one_is_held_a_read_is_refused_and_held_ones_wait_their_turn_in_or
     let caller = world.caller();
     let first = world.hold(&id).await;
     assert_eq!(world.refused(&id), in_progress(&id));
-    let mut second = Box::pin(world.service.read_held(&id, &caller));
+    let mut idle = Box::pin(world.service.read_held(&id, &caller));
     let mut gives_up = Box::pin(world.service.read_held(&id, &caller));
-    for waiting in [&mut second, &mut gives_up] {
+    for waiting in [&mut idle, &mut gives_up] {
         assert!(waiting.as_mut().now_or_never().is_none());
     }
-    let third = tokio::spawn(world.service.read_held(&id, &caller));
+    let waiting = [(); 2].map(|()| tokio::spawn(world.service.read_held(&id, &caller)));
     come_to_rest().await;
+    drop(gives_up);
     producer.write("two");
     first.commit();
+    // One that is not polled again holds nobody up.
+    let [second, third] = waiting;
+    let second = soon(second).await.unwrap().unwrap();
+    assert_eq!(second.text, "two");
     come_to_rest().await;
-    assert!(!third.is_finished(), "it is not the first in the queue");
-    // The first one has been woken, and never comes; nor does the one behind it.
-    drop(gives_up);
+    assert!(!third.is_finished(), "one at a time");
     drop(second);
     let third = soon(third).await.unwrap().unwrap();
+    assert!(idle.as_mut().now_or_never().is_none());
     assert_eq!(third.text, "two", "what was there when its turn came");
-    drop(third);
-    assert_eq!(world.read(&id).text, "two");
+    third.commit();
+    assert_eq!(soon(idle).await.unwrap().text, "");
+    assert_eq!(world.read(&id).text, "");
+}
+
+/// A waker that can be counted.
+struct Counted;
+
+impl ArcWake for Counted {
+    fn wake_by_ref(_: &Arc<Self>) {}
+}
+
+// contract: R3
+#[tokio::test(start_paused = true)]
+async fn one_that_gives_up_its_turn_or_has_it_leaves_no_waker_behind() {
+    let world = World::new();
+    let producer = FakeProducer::stream();
+    let id = world.start(&producer);
+    let held = world.hold(&id).await;
+    let counted = Arc::new(Counted);
+    let waker = waker(Arc::clone(&counted));
+    let waiting = [(); 2].map(|()| {
+        let mut waiting = Box::pin(world.service.read_held(&id, &world.caller()));
+        assert!(waiting.poll_unpin(&mut Context::from_waker(&waker)).is_pending());
+        assert!(waiting.poll_unpin(&mut Context::from_waker(&waker)).is_pending());
+        waiting
+    });
+    assert_eq!(Arc::strong_count(&counted), 4, "one of each, ours and the waker's");
+    let [gives_up, reads] = waiting;
+    drop(gives_up);
+    assert_eq!(Arc::strong_count(&counted), 3);
+    drop(held);
+    assert_eq!(Arc::strong_count(&counted), 2);
+    assert_eq!(reads.await.unwrap().text, "");
 }
 
 // contract: R3
