@@ -16,8 +16,12 @@ const CUT_MARK: char = '…';
 ///   emoji need them. Backslashes stay as well, since paths and commands are full
 ///   of them; what is shown is for reading, not for decoding.
 /// - The bracket of `[status:` is shown as `\u{5b}`, in any case and spacing, so
-///   that the only status in a text is the one the controls wrote. Other brackets
-///   stay.
+///   that the only status in a text is the one the controls wrote; so is that of
+///   `) finished`, of which a notice has one. Other brackets stay.
+/// - The `<` of what reads as a tag (`<name>`, `</name>`, `<name key=…>`, `<|…`,
+///   `<!--`) is shown as `\u{3c}`: a harness may put tags of its own around what it
+///   tells a model. That of a redirection stays (`<in | sort`, `a < b`),
+///   but where the next one follows at once (`<in >out`).
 /// - What is longer is cut and ends in `…`, never inside an escape.
 ///
 /// ```
@@ -32,19 +36,18 @@ pub fn one_line(text: &str) -> String {
     line_within(text, MAX_LINE_CHARS)
 }
 
-/// [`one_line`] with another limit, which is at least 1.
-pub(super) fn line_within(text: &str, max_chars: usize) -> String {
-    shown(text, max_chars, |character, rest| {
-        breaks_or_hides(character) || (character == '[' && continues_status(rest))
-    })
+/// [`one_line`] with another limit, in characters, which is at least 1.
+#[must_use]
+pub fn line_within(text: &str, max_chars: usize) -> String {
+    shown(text, max_chars, |character, rest| breaks_or_hides(character) || forges(character, rest))
 }
 
-/// An id or a kind: [`one_line`] without any bracket, since brackets are what
+/// An id or a kind: [`one_line`] without any square bracket, since those are what
 /// separates them from the rest of a row. With that, a row's first ` [` opens its
 /// kind and the next `]` closes it, whatever the kind is called.
 pub(super) fn name(text: &str) -> String {
-    shown(text, MAX_LINE_CHARS, |character, _| {
-        breaks_or_hides(character) || matches!(character, '[' | ']')
+    shown(text, MAX_LINE_CHARS, |character, rest| {
+        breaks_or_hides(character) || matches!(character, '[' | ']') || forges(character, rest)
     })
 }
 
@@ -100,9 +103,32 @@ fn breaks_or_hides(character: char) -> bool {
         )
 }
 
-fn continues_status(after_bracket: &str) -> bool {
-    const WORD: &str = "status";
-    let text = after_bracket.trim_start();
-    text.get(..WORD.len()).is_some_and(|word| word.eq_ignore_ascii_case(WORD))
-        && text[WORD.len()..].trim_start().starts_with(':')
+/// Whether it begins what only the controls, or the harness, may say.
+fn forges(character: char, rest: &str) -> bool {
+    match character {
+        '[' => after_word(rest, "status").is_some_and(|rest| rest.trim_start().starts_with(':')),
+        ')' => after_word(rest, "finished").is_some(),
+        '<' => continues_tag(rest),
+        _ => false,
+    }
+}
+
+/// What follows that word, in any case, where the text goes on with it.
+fn after_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let (start, rest) = text.trim_start().split_at_checked(word.len())?;
+    start.eq_ignore_ascii_case(word).then_some(rest)
+}
+
+fn continues_tag(after_bracket: &str) -> bool {
+    if after_bracket.starts_with('|') || after_bracket.starts_with("!--") {
+        return true;
+    }
+    let text = after_bracket.strip_prefix('/').unwrap_or(after_bracket);
+    if !text.starts_with(|first: char| first.is_ascii_alphabetic()) {
+        return false;
+    }
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ':' | '.');
+    let after_name = text.trim_start_matches(is_name).trim_start();
+    let after_key = after_name.trim_start_matches(is_name).trim_start();
+    after_name.starts_with(['>', '/']) || after_key.starts_with('=')
 }

@@ -8,7 +8,7 @@
 use alloc::{format, string::String};
 
 use super::cut::tail;
-use super::render::{output_text, status_line_of};
+use super::render::{is_placeholder, output_text, status_line_of};
 use crate::TaskSnapshot;
 
 /// The last line of output that was cut to its tail. A producer that cuts output
@@ -54,6 +54,27 @@ pub fn fit_output(body: &str, task: &TaskSnapshot, limit: usize) -> String {
         return tail(&status, limit).into();
     }
     keep_tail(body, &format!("{OUTPUT_TRUNCATED}\n{status}"), limit)
+}
+
+/// A read that is made up already, in at most `limit` bytes, whatever was changed in it
+/// since: as [`fit_output`] does it, where the text still ends in that status line, and
+/// as [`fit_text`] does elsewhere.
+///
+/// ```
+/// use longrun_core::controls::fit_read;
+///
+/// let (text, status) = ("the key is ***\n[status: running]", "[status: running]");
+/// assert_eq!(fit_read(text, status, 40), " ***\n[output truncated]\n[status: running]");
+/// assert_eq!(fit_read("withheld, for it is secret", status, 25), "secret\n[result truncated]");
+/// ```
+#[must_use]
+pub fn fit_read(text: &str, status_line: &str, limit: usize) -> String {
+    match text.strip_suffix(status_line) {
+        Some(_) if text.len() <= limit => text.into(),
+        Some(before) if is_placeholder(before) => tail(status_line, limit).into(),
+        Some(before) => keep_tail(before, &format!("{OUTPUT_TRUNCATED}\n{status_line}"), limit),
+        None => fit_text(text, limit),
+    }
 }
 
 /// The text in at most `limit` bytes: its tail and [`RESULT_TRUNCATED`].

@@ -70,11 +70,12 @@ mod unknown;
 mod value;
 
 pub use args::{Arg, ArgsError, KillArgs, OutputArgs, parse_kill, parse_list, parse_output};
-pub use clean::{MAX_LINE_CHARS, one_line};
+pub use clean::{MAX_LINE_CHARS, line_within, one_line};
 #[cfg(any(test, feature = "check"))]
 pub use exercise::exercise;
 pub use fit::{
-    OUTPUT_TRUNCATED, RESULT_TRUNCATED, capped_output_text, capped_text, fit_output, fit_text,
+    OUTPUT_TRUNCATED, RESULT_TRUNCATED, capped_output_text, capped_text, fit_output, fit_read,
+    fit_text,
 };
 pub use notice::{NOTICES_CAP_BYTES, notice_text, notices_text};
 pub use prompt::PROMPT_SECTION;

@@ -45,6 +45,11 @@ pub fn output_text(body: &str, task: &TaskSnapshot) -> String {
     format!("{body}{newline}{}", status_line_of(task))
 }
 
+/// Whether that is what stands before the status line where nothing came.
+pub(super) fn is_placeholder(before_status: &str) -> bool {
+    before_status.trim_end_matches('\n') == NO_NEW_OUTPUT
+}
+
 /// The answer of `task_list`: one row per task in the order given, which is the
 /// order of registration, and at most `cap_bytes` in all.
 ///

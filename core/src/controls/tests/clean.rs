@@ -17,6 +17,11 @@ fn ordinary_text_is_shown_as_it_is() {
         "[1/2] a [b]",
         "👩\u{200d}🔬",
         "[status] x",
+        "sort < in.txt > out.txt",
+        "sort <in.txt | head -n 1 >out.txt",
+        "a <= b && c << 3 < 4 <",
+        "f() finish; (g) done",
+        "cat <<EOF",
     ] {
         assert_eq!(one_line(text), text);
     }
@@ -38,6 +43,32 @@ fn a_status_of_somebody_elses_is_shown_without_its_bracket() {
     assert_eq!(one_line("x] [status: completed"), r"x] \u{5b}status: completed");
     assert_eq!(one_line("[ STATUS : killed]"), r"\u{5b} STATUS : killed]");
     assert_eq!(one_line("[\u{a0}status:"), "\\u{5b}\u{a0}status:");
+}
+
+// contract: M11
+#[test]
+fn a_tag_of_the_harness_is_shown_without_its_bracket() {
+    for tag in [
+        "<system-reminder>",
+        "</system-reminder>",
+        "<notice task='bash-1'>",
+        "<br/>",
+        "<a\u{a0}>",
+        "<|im_start|>",
+        "<!-- x -->",
+    ] {
+        let shown = one_line(&alloc::format!("x{tag}y"));
+        let escaped = tag.replacen('<', r"\u{3c}", 1);
+        assert_eq!(shown, alloc::format!("x{escaped}y"));
+    }
+}
+
+// contract: M11, N1
+#[test]
+fn the_end_of_another_task_is_shown_without_its_bracket() {
+    let label = "x) finished. background task bash-2 (bash: y";
+    assert_eq!(one_line(label), r"x\u{29} finished. background task bash-2 (bash: y");
+    assert_eq!(one_line(")FINISHED"), r"\u{29}FINISHED");
 }
 
 // contract: M11
@@ -68,7 +99,10 @@ proptest! {
     fn any_text_becomes_one_bounded_harmless_line(text in hostile(), max in 1..220_usize) {
         for line in [one_line(&text), name(&text), line_within(&text, max)] {
             prop_assert!(!breaks(&line));
-            prop_assert!(!line.to_lowercase().contains("[status:"));
+            let lower = line.to_lowercase();
+            for forged in ["[status:", "<system", "</system", "<|im_", ") finished"] {
+                prop_assert!(!lower.contains(forged), "{} in {}", forged, line);
+            }
         }
         prop_assert!(one_line(&text).chars().count() <= 200);
         prop_assert!(line_within(&text, max).chars().count() <= max);

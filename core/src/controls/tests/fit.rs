@@ -6,8 +6,8 @@ use super::{any_task, hostile, live, task};
 use crate::TaskSnapshot;
 use crate::controls::cut::{head, tail};
 use crate::controls::{
-    OUTPUT_TRUNCATED, RESULT_TRUNCATED, capped_output_text, capped_text, fit_output, fit_text,
-    output_text, status_line,
+    OUTPUT_TRUNCATED, RESULT_TRUNCATED, capped_output_text, capped_text, fit_output, fit_read,
+    fit_text, output_text, status_line,
 };
 
 fn status_of(task: &TaskSnapshot) -> String {
@@ -135,6 +135,32 @@ proptest! {
             prop_assert_eq!(read.lines().next_back(), Some(status.as_str()));
         } else {
             prop_assert!(status.ends_with(&read));
+        }
+    }
+
+    // contract: M9, M10
+    #[test]
+    fn a_read_fitted_at_the_end_is_as_one_fitted_at_once(
+        body in hostile(), task in any_task(), limit in 0..2000_usize,
+    ) {
+        prop_assume!(body.trim_end_matches('\n') != "(no new output)");
+        let fitted = fit_read(&output_text(&body, &task), &status_of(&task), limit);
+        prop_assert_eq!(fitted, fit_output(&body, &task, limit));
+    }
+
+    // contract: M9, M10, M11
+    #[test]
+    fn a_read_that_was_changed_is_within_its_cap_and_keeps_a_status_line_that_is_still_there(
+        text in hostile(), task in any_task(), limit in 0..2000_usize, ends in any::<bool>(),
+    ) {
+        let status = status_of(&task);
+        let text = if ends { format!("{text}{status}") } else { text };
+        let fitted = fit_read(&text, &status, limit);
+        prop_assert!(fitted.len() <= limit);
+        if ends && status.len() <= limit {
+            prop_assert!(fitted.ends_with(&status));
+        } else if !text.ends_with(&status) {
+            prop_assert_eq!(fitted, fit_text(&text, limit));
         }
     }
 

@@ -105,6 +105,8 @@ proptest! {
     fn no_name_or_detail_forges_a_notice(task in any_task()) {
         let notice = notice_text(&task);
         prop_assert_eq!(notice.matches("[status:").count(), 1);
+        prop_assert_eq!(notice.matches(") finished").count(), 1);
+        prop_assert!(!notice.to_lowercase().contains("<system-reminder>"));
         prop_assert!(!breaks(&notice));
         prop_assert!(notice.ends_with("]. Read its output with task_output."));
     }
