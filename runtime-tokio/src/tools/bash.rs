@@ -5,13 +5,14 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use futures::future::BoxFuture;
 use longrun_shared::{
     Hooks, OwnerScope, StartError, TaskId, TaskService, TaskSpec, core::controls::Card,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
-    Call, ToolDescription, ToolReply,
+    Call, Outcome, Tool, ToolDescription, ToolReply,
     bash_args::BashArgs,
     foreground::{background_reply, foreground_reply, moved_reply},
 };
@@ -81,16 +82,10 @@ impl Kept {
     }
 }
 
-impl Bash {
-    /// The tool, running commands with that executor.
-    #[must_use]
-    pub fn new(service: TaskService, executor: BashExecutor, options: BashOptions) -> Self {
-        Self { service, executor, options }
-    }
-
-    /// What a model is offered. The same for as long as this lives.
-    #[must_use]
-    pub fn description(&self) -> ToolDescription {
+/// Runs a command. One that is moved to the background, or leaves something behind that
+/// goes on there, is answered with the id of the task.
+impl Tool for Bash {
+    fn description(&self) -> ToolDescription {
         let config = self.executor.config();
         let mut properties = json!({
             "command": {"type": "string", "minLength": 1, "description": "The bash command."},
@@ -133,6 +128,22 @@ impl Bash {
         }
     }
 
+    fn check(&self, args: &Value) -> Result<(), String> {
+        BashArgs::parse(args, self.options.enable_run_in_background).map(drop)
+    }
+
+    fn call<'a>(&'a self, call: &'a Call<'a>) -> BoxFuture<'a, Outcome> {
+        Box::pin(async { self.run(call).await.unwrap_or_else(ToolReply::error).into() })
+    }
+}
+
+impl Bash {
+    /// The tool, running commands with that executor.
+    #[must_use]
+    pub fn new(service: TaskService, executor: BashExecutor, options: BashOptions) -> Self {
+        Self { service, executor, options }
+    }
+
     /// What becomes of a command, in the words of the description.
     fn rules(&self) -> String {
         let background = self.options.enable_run_in_background;
@@ -157,16 +168,8 @@ impl Bash {
         rules
     }
 
-    /// Runs a command. One that is moved to the background, or leaves something behind
-    /// that goes on there, is answered with the id of the task.
-    pub async fn call(&self, call: &Call<'_>) -> ToolReply {
-        if call.abort.is_cancelled() {
-            return ToolReply::error("the call was aborted before it began; nothing was started");
-        }
-        let args = match BashArgs::parse(&call.args, self.options.enable_run_in_background) {
-            Ok(args) => args,
-            Err(error) => return ToolReply::error(error),
-        };
+    async fn run(&self, call: &Call<'_>) -> Result<ToolReply, String> {
+        let args = BashArgs::parse(&call.args, self.options.enable_run_in_background)?;
         let kept = self.service.attachment(call.owner, || Kept::new(&self.executor));
         let request = BashRequest {
             spill_budget: Some(kept.budget.clone()),
@@ -174,10 +177,7 @@ impl Bash {
             timeout_ms: args.timeout_ms,
             ..BashRequest::new(args.command)
         };
-        let spec = match self.executor.resolve(request) {
-            Ok(spec) => spec,
-            Err(error) => return ToolReply::error(error),
-        };
+        let spec = self.executor.resolve(request).map_err(|error| error.to_string())?;
         if args.run_in_background {
             self.in_background(call.owner, spec)
         } else {
@@ -185,12 +185,16 @@ impl Bash {
         }
     }
 
-    fn in_background(&self, owner: Option<&OwnerScope>, spec: BashSpec) -> ToolReply {
+    fn in_background(
+        &self,
+        owner: Option<&OwnerScope>,
+        spec: BashSpec,
+    ) -> Result<ToolReply, String> {
         let label = spec.command().to_owned();
-        match self.start(owner, &label, || self.executor.start(spec).map(BashProcess::hooks)) {
-            Ok(id) => background_reply(&id, format!("started background task {id}")),
-            Err(error) => ToolReply::error(error),
-        }
+        let started =
+            self.start(owner, &label, || self.executor.start(spec).map(BashProcess::hooks));
+        let id = started.map_err(|error| error.to_string())?;
+        Ok(background_reply(&id, format!("started background task {id}")))
     }
 
     fn start<E>(
@@ -209,26 +213,28 @@ impl Bash {
         }
     }
 
-    async fn in_foreground(&self, call: &Call<'_>, spec: BashSpec, kept: &Kept) -> ToolReply {
+    async fn in_foreground(
+        &self,
+        call: &Call<'_>,
+        spec: BashSpec,
+        kept: &Kept,
+    ) -> Result<ToolReply, String> {
         let label = spec.command().to_owned();
-        let mut run = match Foreground::start(spec) {
-            Ok(run) => run,
-            Err(error) => return ToolReply::error(error),
-        };
+        let mut run = Foreground::start(spec).map_err(|error| error.to_string())?;
         let mut refused = None;
         loop {
             let turn = run.next_turn(call.abort.cancelled(), call.background.asked()).await;
             if self.is_to_move(turn) {
                 match self.hand_over(call.owner, &label, &run) {
                     // From here on nothing waits: the id is on its way.
-                    Ok(id) => return moved_reply(&run, turn, &id),
+                    Ok(id) => return Ok(moved_reply(&run, turn, &id)),
                     Err(why) => refused = Some(why),
                 }
             }
             if turn != Turn::Asked {
                 let result = run.end(turn).await;
                 kept.keep(&result.files);
-                return foreground_reply(&result, refused.as_deref());
+                return Ok(foreground_reply(&result, refused.as_deref()));
             }
         }
     }

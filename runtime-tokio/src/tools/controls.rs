@@ -1,29 +1,35 @@
-//! `task_output`, `task_list` and `task_kill`.
+//! `task_output`, `task_list` and `task_kill`, mounted in a scope.
 
-use std::time::Duration;
+use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use longrun_shared::{
-    Caller, Guard, KillError, Killed, NoticePolicy, Read, ReadError, Scope, ScopeError, TaskId,
-    TaskService, TaskSnapshot, WaitError,
+    Caller, Guard, KillError, Killed, NoticePolicy, Scope, ScopeError, TaskId, TaskService,
     core::{
-        KillRefusal, ReadRefusal, WaitRefusal,
-        controls::{self, ControlsConfig, KillOutcome, KillValue, OutputValue, PublicTask},
+        KillRefusal,
+        controls::{self, ControlsConfig, KillOutcome, KillValue, PublicTask, ToolSpec, one_line},
     },
 };
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    Call, ToolDescription, ToolReply,
+    Call, Finalizer, Outcome, Tool, ToolDescription, ToolReply,
     args::{each, object},
+    reply::single_text,
+    task_output::TaskOutput,
 };
 
-/// The three tools that read and stop background tasks, mounted in a scope. While this
-/// lives, the owners below it may start tasks and are told when they end.
+/// The three tools that read and stop background tasks, mounted in a scope. While this or
+/// one of its [`tools`](Self::tools) lives, the owners below the scope may start tasks and
+/// are told when they end.
+#[derive(Clone, Debug)]
+pub struct Controls(Arc<Mounted>);
+
 #[derive(Debug)]
-pub struct Controls {
-    service: TaskService,
-    config: ControlsConfig,
+pub(super) struct Mounted {
+    pub(super) service: TaskService,
+    pub(super) config: ControlsConfig,
     _mounted: Guard,
 }
 
@@ -42,152 +48,113 @@ impl Controls {
         config: ControlsConfig,
         notices: NoticePolicy,
     ) -> Result<Self, MountError> {
-        Ok(Self { service: service.clone(), config, _mounted: scope.mount_controls(notices)? })
+        let mounted = scope.mount_controls(notices)?;
+        Ok(Self(Arc::new(Mounted { service: service.clone(), config, _mounted: mounted })))
     }
 
-    /// What a model is offered. The same for as long as this lives.
+    /// `task_output`, `task_list` and `task_kill`, for a [`Pipeline`](super::Pipeline).
     #[must_use]
-    pub fn descriptions(&self) -> [ToolDescription; 3] {
-        controls::tool_specs(&self.config).map(|spec| ToolDescription {
+    pub fn tools(&self) -> [Box<dyn Tool>; 3] {
+        let mounted = || Arc::clone(&self.0);
+        [
+            Box::new(TaskOutput(mounted())),
+            Box::new(TaskList(mounted())),
+            Box::new(TaskKill(mounted())),
+        ]
+    }
+}
+
+impl Mounted {
+    /// One of the three, as it is offered.
+    pub(super) fn description(
+        &self,
+        of: impl FnOnce([ToolSpec; 3]) -> ToolSpec,
+    ) -> ToolDescription {
+        let spec = of(controls::tool_specs(&self.config));
+        ToolDescription {
             name: spec.name,
             description: spec.description.to_owned(),
             input_schema: serde_json::from_str(&spec.input_schema).unwrap_or(Value::Null),
             card: spec.card,
+        }
+    }
+
+    /// The cap of a task that the caller can see.
+    pub(super) fn cap(&self, id: Option<&Value>, caller: &Caller) -> Option<usize> {
+        let id = TaskId::parse(id?.as_str()?).ok()?;
+        let limit = self.service.get(&id, caller).ok()?.output_limit_bytes?;
+        // Nothing in memory is longer.
+        Some(usize::try_from(limit).unwrap_or(usize::MAX))
+    }
+}
+
+/// `task_list`.
+struct TaskList(Arc<Mounted>);
+
+impl Tool for TaskList {
+    fn description(&self) -> ToolDescription {
+        self.0.description(|[_, list, _]| list)
+    }
+
+    fn check(&self, args: &Value) -> Result<(), String> {
+        controls::parse_list(each(object(args)?)).map_err(|error| error.to_string())
+    }
+
+    fn call<'a>(&'a self, call: &'a Call<'a>) -> BoxFuture<'a, Outcome> {
+        Box::pin(async {
+            let tasks = self.0.service.list(&call.caller());
+            let value: Vec<PublicTask> = tasks.iter().map(PublicTask::from).collect();
+            let text = controls::list_text(&tasks, controls::LIST_CAP_BYTES);
+            ToolReply::new(text, json(&value)).into()
+        })
+    }
+}
+
+/// `task_kill`.
+struct TaskKill(Arc<Mounted>);
+
+impl Tool for TaskKill {
+    fn description(&self) -> ToolDescription {
+        self.0.description(|[_, _, kill]| kill)
+    }
+
+    fn finalizer(&self, call: &Call<'_>) -> Finalizer {
+        let Some(cap) = self.0.cap(call.args.get("task_id"), &call.caller()) else {
+            return Finalizer::none();
+        };
+        Finalizer::new(move |content, _| {
+            if let Some(text) = single_text(content) {
+                *text = controls::fit_text(text, cap);
+            }
         })
     }
 
-    /// Reads a task's output, perhaps after a wait for its end.
-    pub async fn task_output(&self, call: &Call<'_>) -> ToolReply {
-        let args = match object(&call.args) {
-            Ok(args) => args,
-            Err(error) => return ToolReply::error(error),
-        };
-        let args = match controls::parse_output(each(args), &self.config) {
-            Ok(args) => args,
-            Err(error) => return ToolReply::error(error),
-        };
-        let id = match args.task_id {
-            Ok(id) => id,
-            Err(unknown) => return ToolReply::error(unknown),
-        };
-        let caller = call.caller();
-        // The cap is looked up before anything can go wrong.
-        let before = self.service.get(&id, &caller).ok();
-        let read = match args.wait {
-            None => self.service.read(&id, &caller).map_err(Interrupted::from),
-            Some(timeout) => self.wait_and_read(&id, &caller, timeout, call).await,
-        };
-        match read {
-            Ok(Read { text, task }) => {
-                let shown = controls::capped_output_text(&text, &task);
-                let value = OutputValue { text, task: PublicTask::from(&task) };
-                ToolReply::new(shown, json(&value))
-            }
-            Err(error) => capped(output_text(&id, &error), before.as_ref()),
-        }
+    fn check(&self, args: &Value) -> Result<(), String> {
+        controls::parse_kill(each(object(args)?)).map(drop).map_err(|error| error.to_string())
     }
 
-    /// Waits, then reads, and takes what the wait was promised only once the output is
-    /// there: if that cannot be read, the notice goes out after all. A task whose record
-    /// goes with its owner is told and read to its end all the same.
-    async fn wait_and_read(
-        &self,
-        id: &TaskId,
-        caller: &Caller,
-        timeout: Duration,
-        call: &Call<'_>,
-    ) -> Result<Read, Interrupted> {
-        let mut wait = self.service.wait(id, caller, timeout);
-        if let Some(refusal) = wait.refusal() {
-            return Err(Interrupted::Wait(refusal.clone().into()));
-        }
-        let output = self.service.hold_output(id, caller)?;
-        tokio::select! {
-            // What has been promised goes before the wish to stop waiting.
-            biased;
-            ready = wait.ready() => ready.map_err(Interrupted::Wait)?,
-            () = call.abort.cancelled() => return Err(Interrupted::Aborted),
-        }
-        match self.service.read(id, caller) {
-            Ok(read) => {
-                wait.abort().map_err(Interrupted::Wait)?;
-                Ok(read)
-            }
-            Err(ReadError::Refused(ReadRefusal::Access(gone))) => {
-                let text = output.drain()?;
-                let waited = wait.abort().map_err(Interrupted::Wait)?;
-                let task = waited.ok_or(ReadError::Refused(gone.into()))?.into_snapshot();
-                Ok(Read { text, task })
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Lists the tasks that the caller can see.
-    pub fn task_list(&self, call: &Call<'_>) -> ToolReply {
-        let parsed = object(&call.args)
-            .and_then(|args| controls::parse_list(each(args)).map_err(|error| error.to_string()));
-        if let Err(error) = parsed {
-            return ToolReply::error(error);
-        }
-        let tasks = self.service.list(&call.caller());
-        let value: Vec<PublicTask> = tasks.iter().map(PublicTask::from).collect();
-        ToolReply::new(controls::list_text(&tasks, controls::LIST_CAP_BYTES), json(&value))
-    }
-
-    /// Asks a task to stop.
-    pub fn task_kill(&self, call: &Call<'_>) -> ToolReply {
-        let args = match object(&call.args) {
-            Ok(args) => args,
-            Err(error) => return ToolReply::error(error),
-        };
-        let args = match controls::parse_kill(each(args)) {
-            Ok(args) => args,
-            Err(error) => return ToolReply::error(error),
-        };
-        let id = match args.task_id {
-            Ok(id) => id,
-            Err(unknown) => return ToolReply::error(unknown),
-        };
-        let caller = call.caller();
-        let before = self.service.get(&id, &caller).ok();
-        match self.service.kill(&id, &caller, args.reason) {
-            Ok(killed) => killed_reply(&killed),
-            Err(error) => capped(kill_text(&id, &error), before.as_ref()),
-        }
+    fn call<'a>(&'a self, call: &'a Call<'a>) -> BoxFuture<'a, Outcome> {
+        Box::pin(async { self.kill(call).unwrap_or_else(ToolReply::error).into() })
     }
 }
 
-/// Why nothing was read.
-enum Interrupted {
-    Aborted,
-    Wait(WaitError),
-    Read(ReadError),
-}
-
-impl From<ReadError> for Interrupted {
-    fn from(error: ReadError) -> Self {
-        Self::Read(error)
+impl TaskKill {
+    fn kill(&self, call: &Call<'_>) -> Result<ToolReply, String> {
+        let args = controls::parse_kill(each(object(&call.args)?));
+        let args = args.map_err(|error| error.to_string())?;
+        let id = args.task_id.map_err(|unknown| unknown.to_string())?;
+        let killed = self.0.service.kill(&id, &call.caller(), args.reason);
+        killed.map(|killed| killed_reply(&killed)).map_err(|error| refused(&id, &error))
     }
 }
 
-fn output_text(id: &TaskId, error: &Interrupted) -> String {
-    match error {
-        Interrupted::Aborted => {
-            format!("the wait for task {id} was aborted; the task goes on")
-        }
-        Interrupted::Wait(WaitError::Refused(WaitRefusal::Access(_)))
-        | Interrupted::Read(ReadError::Refused(ReadRefusal::Access(_))) => {
-            controls::unknown_task_text(id.as_str())
-        }
-        Interrupted::Wait(error) => error.to_string(),
-        Interrupted::Read(error) => error.to_string(),
-    }
-}
-
-fn kill_text(id: &TaskId, error: &KillError) -> String {
+fn refused(id: &TaskId, error: &KillError) -> String {
     match error {
         KillError::Refused(KillRefusal::Access(_)) => controls::unknown_task_text(id.as_str()),
+        KillError::Cancel(why) => format!(
+            "task {id} could not be asked to stop: {}; it goes on, and can be killed again",
+            one_line(&why.to_string())
+        ),
         error => format!("{error}; task {id} goes on"),
     }
 }
@@ -201,13 +168,7 @@ fn killed_reply(killed: &Killed) -> ToolReply {
             (KillOutcome::AlreadyFinished, task, controls::kill_finished_text(task))
         }
     };
-    let value = KillValue { outcome, task: PublicTask::from(task) };
-    ToolReply::new(controls::capped_text(&text, task), json(&value))
-}
-
-/// An error about a task, within that task's cap.
-fn capped(text: String, task: Option<&TaskSnapshot>) -> ToolReply {
-    ToolReply::error(task.map_or(text.clone(), |task| controls::capped_text(&text, task)))
+    ToolReply::new(text, json(&KillValue { outcome, task: PublicTask::from(task) }))
 }
 
 pub(super) fn json(value: &impl Serialize) -> Value {

@@ -16,7 +16,8 @@ pub(super) fn foreground_reply(result: &ForegroundResult, refused: Option<&str>)
     markers.extend(refused.map(|why| format!("[not moved to the background: {why}]")));
     markers.extend(exit(result));
     let text = text(&result.output, &result.files, "(no output)", &markers);
-    ToolReply { text, value: value(result), is_error: result.cause == Cause::Aborted }
+    let is_error = result.cause == Cause::Aborted;
+    ToolReply { is_error, ..ToolReply::new(text, value(result)) }
 }
 
 /// A command that goes on as that task, whole or with what its shell has left behind.

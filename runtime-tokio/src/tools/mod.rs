@@ -1,29 +1,32 @@
 //! The tools as a harness offers them to a model: JSON arguments in, text and a value
 //! out.
 //!
-//! The texts are the core's ([`controls`](crate::core::controls)); this module asks the
-//! service. Nothing here fails: what goes wrong is a reply with
+//! A [`Pipeline`] has the tools and the harness's policies, and takes each call through
+//! them. The texts are the core's ([`controls`](crate::core::controls)); this module asks
+//! the service. Nothing here fails: what goes wrong is a reply with
 //! [`is_error`](ToolReply::is_error) that a model can act on.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use longrun_tokio::{Builder, bash::{BashConfig, BashExecutor}};
-//! use longrun_tokio::tools::{Bash, BashOptions, Call, Controls};
+//! use longrun_tokio::tools::{Bash, BashOptions, Call, Controls, Pipeline};
 //! use serde_json::json;
 //!
 //! let service = Builder::new().build()?;
 //! let controls =
 //!     Controls::mount(&service, &service.root(), Default::default(), Default::default())?;
-//! let bash = Bash::new(service.clone(), BashExecutor::new(BashConfig::new("/"))?, BashOptions::default());
+//! let executor = BashExecutor::new(BashConfig::new("/"))?;
+//! let bash = Bash::new(service.clone(), executor, BashOptions::default());
+//! let tools = Pipeline::new().tools(controls.tools()).tool(bash);
 //! let owner = service.owner("session-1").open()?;
 //!
 //! let call = Call::of(&owner, json!({"command": "echo hello", "run_in_background": true}));
-//! assert_eq!(bash.call(&call).await.value["taskId"], "bash-1");
+//! assert_eq!(tools.call("bash", &call).await.value["taskId"], "bash-1");
 //!
 //! let call = Call::of(&owner, json!({"task_id": "bash-1", "wait": true}));
-//! let reply = controls.task_output(&call).await;
-//! assert_eq!(reply.text, "hello\n[status: completed, exit code: 0]");
+//! let reply = tools.call("task_output", &call).await;
+//! assert_eq!(reply.text(), "hello\n[status: completed, exit code: 0]");
 //! # service.shutdown().await?;
 //! # Ok(())
 //! # }
@@ -34,18 +37,28 @@ mod bash;
 mod bash_args;
 mod controls;
 mod foreground;
+mod pipeline;
+mod policy;
+mod reply;
+mod task_output;
+mod tool;
 
-pub use bash::{Bash, BashOptions, OnTimeout};
-pub use controls::{Controls, MountError};
 use std::{path::PathBuf, sync::Arc};
 
-use longrun_shared::{
-    Caller, OwnerScope,
-    core::controls::{Card, fit_text},
-};
+pub use futures::future::BoxFuture;
+use longrun_shared::{Caller, OwnerScope, core::controls::Card};
 use serde_json::Value;
 use tokio::sync::Notify;
 pub use tokio_util::sync::CancellationToken;
+
+pub use self::{
+    bash::{Bash, BashOptions, OnTimeout},
+    controls::{Controls, MountError},
+    pipeline::{Next, Pipeline},
+    policy::{Policy, Verdict},
+    reply::{Content, Delivery, Outcome, ToolReply, single_text},
+    tool::{Finalizer, Tool},
+};
 
 /// A tool, as it is offered to a model.
 #[derive(Clone, Debug)]
@@ -111,30 +124,5 @@ impl<'a> Call<'a> {
 
     fn caller(&self) -> Caller {
         self.owner.and_then(OwnerScope::caller)
-    }
-}
-
-/// The longest text of an error: it may repeat what a model sent.
-const MAX_ERROR_BYTES: usize = 4096;
-
-/// What a call came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolReply {
-    /// What the model reads.
-    pub text: String,
-    /// The same for code, never cut; null if the call failed.
-    pub value: Value,
-    /// Whether the call failed.
-    pub is_error: bool,
-}
-
-impl ToolReply {
-    fn new(text: String, value: Value) -> Self {
-        Self { text, value, is_error: false }
-    }
-
-    fn error(text: impl ToString) -> Self {
-        let text = fit_text(&text.to_string(), MAX_ERROR_BYTES);
-        Self { text, value: Value::Null, is_error: true }
     }
 }

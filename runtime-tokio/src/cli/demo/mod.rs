@@ -17,7 +17,7 @@ use super::Failure;
 use crate::{
     Builder,
     bash::{BashConfig, BashExecutor},
-    tools::{Bash, BashOptions, Call, Controls, ToolReply},
+    tools::{Bash, BashOptions, Call, Controls, Pipeline, ToolReply},
 };
 
 /// How many tasks the agents of the demonstration may have at work.
@@ -49,8 +49,7 @@ struct Show {
     stage: Stage,
     folder: PathBuf,
     service: TaskService,
-    controls: Controls,
-    bash: Bash,
+    tools: Pipeline,
     agent: OwnerScope,
     news: mpsc::UnboundedReceiver<News>,
 }
@@ -64,9 +63,10 @@ impl Show {
         let config = BashConfig { grace: GRACE, ..BashConfig::new(&folder) };
         let executor = BashExecutor::new(config)?;
         let bash = Bash::new(service.clone(), executor, BashOptions::default());
+        let tools = Pipeline::new().tools(controls.tools()).tool(bash);
         let (sender, news) = mpsc::unbounded_channel();
         let agent = service.owner("session-1").busy(true).inbox(Arc::new(Bell(sender))).open()?;
-        Ok(Self { stage: Stage::open(), folder, service, controls, bash, agent, news })
+        Ok(Self { stage: Stage::open(), folder, service, tools, agent, news })
     }
 
     async fn call(&self, tool: &str, args: Value) -> ToolReply {
@@ -76,14 +76,10 @@ impl Show {
     async fn call_as(&self, who: &str, by: &OwnerScope, tool: &str, args: Value) -> ToolReply {
         self.stage.call(who, tool, &args);
         let call = Call::of(by, args);
+        let calling = self.tools.call(tool, &call);
         let reply = match tool {
-            "bash" => self.bash.call(&call).await,
-            "task_list" => self.controls.task_list(&call),
-            "task_kill" => self.controls.task_kill(&call),
-            _ => {
-                let waiting = self.controls.task_output(&call);
-                self.stage.meanwhile("waiting", waiting).await
-            }
+            "task_output" => self.stage.meanwhile("waiting", calling).await,
+            _ => calling.await,
         };
         self.stage.reply(&reply);
         reply
@@ -167,14 +163,8 @@ impl Show {
     async fn dispose(&mut self) -> Result<usize, Failure> {
         self.stage.scene("The agent goes, and its work goes with it");
         // The stubborn one must have come to its trap to be stubborn.
-        let args = json!({"task_id": "bash-4"});
-        while !self
-            .controls
-            .task_output(&Call::of(&self.agent, args.clone()))
-            .await
-            .text
-            .contains("ignored")
-        {
+        let call = Call::of(&self.agent, json!({"task_id": "bash-4"}));
+        while !self.tools.call("task_output", &call).await.text().contains("ignored") {
             time::sleep(Duration::from_millis(20)).await;
         }
         let before = processes_in(&self.folder).len();

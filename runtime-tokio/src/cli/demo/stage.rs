@@ -49,7 +49,7 @@ impl Stage {
     pub(super) fn reply(&self, reply: &ToolReply) {
         let style = if reply.is_error { REFUSED } else { TOOL };
         let who = if reply.is_error { "refused" } else { "tool" };
-        for (number, line) in reply.text.lines().enumerate() {
+        for (number, line) in reply.text().lines().enumerate() {
             self.line(style, if number == 0 { who } else { "" }, line);
         }
     }

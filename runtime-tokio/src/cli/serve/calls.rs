@@ -13,8 +13,6 @@ use tokio::sync::Notify;
 use super::{Server, request::Trouble};
 use crate::tools::{Call, CancellationToken, ToBackground, ToolReply};
 
-const TOOLS: [&str; 4] = ["bash", "task_output", "task_list", "task_kill"];
-
 impl Server {
     pub(super) async fn call(
         &self,
@@ -24,17 +22,14 @@ impl Server {
         args: Value,
     ) -> Result<Value, Trouble> {
         let agent = owner.map(|owner| self.agents.get(owner)).transpose()?;
-        if !TOOLS.contains(&tool) {
-            let (known, tool) = (TOOLS.join("`, `"), one_line(tool));
+        let known: Vec<&str> = self.tools.descriptions().map(|tool| tool.name).collect();
+        if !known.contains(&tool) {
+            let (known, tool) = (known.join("`, `"), one_line(tool));
             let message = format!("there is no tool `{tool}`, expected one of `{known}`");
             return Err(Trouble::new("unknown_tool", message));
         }
         if tool == "bash" && agent.as_ref().is_some_and(|agent| agent.is_disposed()) {
-            let refused = StartRefusal::OwnerDisposing.to_string();
-            return Ok(reply(
-                tool,
-                ToolReply { text: refused, value: Value::Null, is_error: true },
-            ));
+            return Ok(reply(tool, &ToolReply::error(StartRefusal::OwnerDisposing)));
         }
         let command_of = (tool == "bash").then(|| agent.as_ref().map(|agent| agent.owner.key()));
         let in_flight = self.calls.begin(tag.as_ref(), command_of)?;
@@ -45,24 +40,12 @@ impl Server {
             abort: in_flight.token.clone(),
             background: in_flight.background.clone(),
         };
-        let answer = match tool {
-            "bash" => self.bash.call(&call).await,
-            "task_output" => self.controls.task_output(&call).await,
-            "task_list" => self.controls.task_list(&call),
-            "task_kill" => self.controls.task_kill(&call),
-            other => unreachable!("{other} is not among the tools"),
-        };
-        Ok(reply(tool, answer))
+        Ok(reply(tool, &self.tools.call(tool, &call).await))
     }
 }
 
-fn reply(tool: &str, ToolReply { text, value, is_error }: ToolReply) -> Value {
-    json!({
-        "tool": tool,
-        "content": [{"type": "text", "text": text}],
-        "value": value,
-        "is_error": is_error,
-    })
+fn reply(tool: &str, ToolReply { content, value, is_error }: &ToolReply) -> Value {
+    json!({"tool": tool, "content": content, "value": value, "is_error": is_error})
 }
 
 /// The calls in flight.

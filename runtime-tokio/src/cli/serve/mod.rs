@@ -39,7 +39,7 @@ use super::Failure;
 use crate::{
     Builder,
     bash::BashExecutor,
-    tools::{Bash, Controls},
+    tools::{Bash, Controls, Pipeline},
 };
 
 /// Serves until the end of input, a `shutdown`, or a signal.
@@ -79,8 +79,7 @@ enum Ended {
 
 struct Server {
     service: TaskService,
-    controls: Controls,
-    bash: Bash,
+    tools: Pipeline,
     agents: Agents,
     calls: Calls,
     observers: Observers,
@@ -102,11 +101,12 @@ impl Server {
         let service = builder.build()?;
         let controls = Controls::mount(&service, &service.root(), controls, options.notices())?;
         let bash = Bash::new(service.clone(), executor, options.bash_tool());
+        let tools = Pipeline::new().tool(bash).tools(controls.tools());
         let output = Output::start();
         let agents = Agents::new(service.clone(), output.clone());
         let (calls, observers) = (Calls::default(), Observers::default());
         let requests = TaskTracker::new();
-        Ok(Self { service, controls, bash, agents, calls, observers, requests, output })
+        Ok(Self { service, tools, agents, calls, observers, requests, output })
     }
 
     fn report_changes(self: &Arc<Self>) -> Result<Guard, Failure> {
