@@ -4,13 +4,16 @@
 use alloc::{string::String, vec::Vec};
 use core::{fmt, time::Duration};
 
-use super::check::{SHOWN_CHARS, flag, required_id, sort, text, timeout_ms};
+use super::check::{SHOWN_CHARS, flag, ids, one_of, required_id, sort, text, timeout_ms};
 use super::clean::line_within;
 use super::{ControlsConfig, UnknownTask};
 use crate::TaskId;
 
+/// The most tasks that one `task_output` may ask for.
+pub const MAX_TASK_IDS: usize = 32;
+
 /// One argument, whatever library parsed the call.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Arg<'a> {
     /// `null`; of an optional argument it means that there is none.
     Null,
@@ -20,7 +23,9 @@ pub enum Arg<'a> {
     Number(f64),
     /// A string.
     Text(&'a str),
-    /// Anything else, named for an error: `an array`, `an object`.
+    /// An array.
+    List(Vec<Arg<'a>>),
+    /// Anything else, named for an error: `an object`.
     Other(&'static str),
 }
 
@@ -35,6 +40,7 @@ impl fmt::Display for Arg<'_> {
             }
             Self::Number(value) => write!(f, "{value:e}"),
             Self::Text(text) => write!(f, "the string `{}`", line_within(text, SHOWN_CHARS)),
+            Self::List(_) => f.write_str("an array"),
             Self::Other(what) => f.write_str(what),
         }
     }
@@ -59,23 +65,40 @@ impl ArgsError {
     }
 }
 
+/// A task that is asked for; or, if that is not an id, the answer to give, which is that
+/// of an id which names no task.
+pub type AskedTask = Result<TaskId, UnknownTask>;
+
 /// What `task_output` is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputArgs {
-    /// The task; or, if that is not an id, the answer to give, which is that of an
-    /// id which names no task.
-    pub task_id: Result<TaskId, UnknownTask>,
-    /// How long to wait for its end: whole milliseconds, from 1 to the cap.
-    /// `None`: not at all.
+    /// Of which tasks.
+    pub tasks: AskedTasks,
+    /// How long to wait for an end: whole milliseconds, from 1 to the cap. `None`: not
+    /// at all.
     pub wait: Option<Duration>,
+}
+
+/// The tasks that a `task_output` asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AskedTasks {
+    /// One, by `task_id`.
+    One(AskedTask),
+    /// Up to [`MAX_TASK_IDS`] and perhaps one more, by `task_ids`; also `task_id`, which
+    /// comes first.
+    Several {
+        /// Which.
+        ids: Vec<AskedTask>,
+        /// Whether a wait is for the ends of all, or for that of the first.
+        until_all: bool,
+    },
 }
 
 /// What `task_kill` is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KillArgs<'a> {
-    /// The task; or, if that is not an id, the answer to give, which is that of an
-    /// id which names no task.
-    pub task_id: Result<TaskId, UnknownTask>,
+    /// The task.
+    pub task_id: AskedTask,
     /// Why, verbatim.
     pub reason: Option<&'a str>,
 }
@@ -83,7 +106,8 @@ pub struct KillArgs<'a> {
 /// Reads the arguments of `task_output`.
 ///
 /// `timeout_ms` counts only with `wait: true`; then fractions are rounded up and what is
-/// above the cap is lowered to it, short of what no wait can last.
+/// above the cap is lowered to it, short of what no wait can last. `task_ids` and `until`
+/// are known where the configuration [offers](ControlsConfig::with_task_ids) them.
 ///
 /// # Errors
 ///
@@ -111,17 +135,59 @@ pub fn parse_output<'a>(
     args: impl IntoIterator<Item = (&'a str, Arg<'a>)>,
     config: &ControlsConfig,
 ) -> Result<OutputArgs, ArgsError> {
+    if config.offers_task_ids() {
+        return parse_several(args, config);
+    }
     let ([task_id, wait, timeout_arg], unknown) = sort(args, ["task_id", "wait", "timeout_ms"]);
-    let task_id = required_id(task_id);
-    let wait = flag("wait", wait);
+    let (wait, task_id) = (flag("wait", wait), required_id(task_id));
     let timeout = timeout_ms("timeout_ms", timeout_arg, wait == Ok(true), config);
     match (unknown, task_id, wait, timeout) {
         (None, Ok(task_id), Ok(wait), Ok(timeout)) => {
-            Ok(OutputArgs { task_id, wait: wait.then_some(timeout) })
+            Ok(OutputArgs { tasks: AskedTasks::One(task_id), wait: wait.then_some(timeout) })
         }
         (unknown, task_id, wait, timeout) => {
             Err(ArgsError::of([unknown, task_id.err(), wait.err(), timeout.err()]))
         }
+    }
+}
+
+fn parse_several<'a>(
+    args: impl IntoIterator<Item = (&'a str, Arg<'a>)>,
+    config: &ControlsConfig,
+) -> Result<OutputArgs, ArgsError> {
+    let known = ["task_id", "task_ids", "until", "wait", "timeout_ms"];
+    let ([task_id, task_ids, until, wait, timeout_arg], unknown) = sort(args, known);
+    let wait = flag("wait", wait);
+    let timeout = timeout_ms("timeout_ms", timeout_arg, wait == Ok(true), config);
+    let until = one_of("until", until, ["any", "all"]);
+    let task_ids = ids("task_ids", task_ids, MAX_TASK_IDS);
+    let task_id = match task_id {
+        None | Some(Arg::Null) if task_ids == Ok(None) => {
+            Err("`task_id` or `task_ids`: expected one of them, got neither".into())
+        }
+        None | Some(Arg::Null) => Ok(None),
+        task_id => required_id(task_id).map(Some),
+    };
+    match (unknown, task_id, task_ids, until, wait, timeout) {
+        (None, Ok(task_id), Ok(task_ids), Ok(until), Ok(wait), Ok(timeout)) => {
+            let wait = wait.then_some(timeout);
+            let tasks = match (task_id, task_ids) {
+                (Some(id), None) => AskedTasks::One(id),
+                (id, ids) => AskedTasks::Several {
+                    ids: id.into_iter().chain(ids.into_iter().flatten()).collect(),
+                    until_all: until == 1,
+                },
+            };
+            Ok(OutputArgs { tasks, wait })
+        }
+        (unknown, task_id, task_ids, until, wait, timeout) => Err(ArgsError::of([
+            unknown,
+            task_id.err(),
+            task_ids.err(),
+            until.err(),
+            wait.err(),
+            timeout.err(),
+        ])),
     }
 }
 

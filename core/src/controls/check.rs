@@ -4,7 +4,7 @@ use alloc::{format, string::String, vec::Vec};
 use core::time::Duration;
 
 use super::clean::line_within;
-use super::{Arg, ControlsConfig, UnknownTask};
+use super::{Arg, AskedTask, ControlsConfig, UnknownTask};
 use crate::{MAX_WAIT, TaskId};
 
 /// How much of a value or a key an error repeats.
@@ -22,7 +22,7 @@ pub(super) fn sort<'a, const N: usize>(
     args: impl IntoIterator<Item = (&'a str, Arg<'a>)>,
     known: [&str; N],
 ) -> ([Option<Arg<'a>>; N], Option<String>) {
-    let mut sorted = [None; N];
+    let mut sorted = [const { None }; N];
     let mut unknown = Vec::new();
     let mut further = 0;
     for (key, arg) in args {
@@ -49,16 +49,65 @@ fn wrong<T>(name: &str, expected: &str, got: Arg<'_>) -> Result<T, String> {
 }
 
 /// The `task_id`: a string that is there, whether or not it names a task.
-pub(super) fn required_id(arg: Option<Arg<'_>>) -> Result<Result<TaskId, UnknownTask>, String> {
+pub(super) fn required_id(arg: Option<Arg<'_>>) -> Result<AskedTask, String> {
     let expected = "a non-empty string";
     match arg {
         None => wrong("task_id", expected, Arg::Other("nothing")),
         Some(Arg::Text("")) => wrong("task_id", expected, Arg::Other("an empty one")),
         Some(Arg::Text(id)) => Ok(TaskId::parse(id).map_err(|_| UnknownTask::new(id))),
-        Some(got @ (Arg::Null | Arg::Bool(_) | Arg::Number(_) | Arg::Other(_))) => {
+        Some(got @ (Arg::Null | Arg::Bool(_) | Arg::Number(_) | Arg::List(_) | Arg::Other(_))) => {
             wrong("task_id", expected, got)
         }
     }
+}
+
+/// Optional `task_ids`: some strings that are there, whether or not they name tasks.
+pub(super) fn ids(
+    name: &str,
+    arg: Option<Arg<'_>>,
+    most: usize,
+) -> Result<Option<Vec<AskedTask>>, String> {
+    let expected = format!("1 to {most} non-empty strings");
+    match arg {
+        None | Some(Arg::Null) => Ok(None),
+        Some(Arg::List(items)) if (1..=most).contains(&items.len()) => {
+            let ids = items.into_iter().map(|item| match item {
+                Arg::Text(id) if !id.is_empty() => {
+                    Ok(TaskId::parse(id).map_err(|_| UnknownTask::new(id)))
+                }
+                Arg::Text(_) => wrong(name, &expected, Arg::Other("an empty one among them")),
+                got
+                @ (Arg::Null | Arg::Bool(_) | Arg::Number(_) | Arg::List(_) | Arg::Other(_)) => {
+                    wrong(name, &expected, got)
+                }
+            });
+            ids.collect::<Result<_, _>>().map(Some)
+        }
+        Some(Arg::List(items)) => {
+            Err(format!("`{name}`: expected {expected}, got {}", items.len()))
+        }
+        Some(got @ (Arg::Bool(_) | Arg::Number(_) | Arg::Text(_) | Arg::Other(_))) => {
+            wrong(name, &format!("an array of {expected}"), got)
+        }
+    }
+}
+
+/// An optional choice, as its place among the options; the first if it is absent.
+pub(super) fn one_of<const N: usize>(
+    name: &str,
+    arg: Option<Arg<'_>>,
+    options: [&str; N],
+) -> Result<usize, String> {
+    let arg = match arg {
+        None | Some(Arg::Null) => return Ok(0),
+        Some(arg) => arg,
+    };
+    let chosen = |text| options.iter().position(|&option| option == text);
+    match &arg {
+        Arg::Text(text) => chosen(*text),
+        Arg::Null | Arg::Bool(_) | Arg::Number(_) | Arg::List(_) | Arg::Other(_) => None,
+    }
+    .map_or_else(|| wrong(name, &format!("`{}`", options.join("` or `")), arg), Ok)
 }
 
 /// An optional boolean, which is false if it is absent.
@@ -66,7 +115,7 @@ pub(super) fn flag(name: &str, arg: Option<Arg<'_>>) -> Result<bool, String> {
     match arg {
         None | Some(Arg::Null) => Ok(false),
         Some(Arg::Bool(value)) => Ok(value),
-        Some(got @ (Arg::Number(_) | Arg::Text(_) | Arg::Other(_))) => {
+        Some(got @ (Arg::Number(_) | Arg::Text(_) | Arg::List(_) | Arg::Other(_))) => {
             wrong(name, "true or false", got)
         }
     }
@@ -77,7 +126,9 @@ pub(super) fn text<'a>(name: &str, arg: Option<Arg<'a>>) -> Result<Option<&'a st
     match arg {
         None | Some(Arg::Null) => Ok(None),
         Some(Arg::Text(text)) => Ok(Some(text)),
-        Some(got @ (Arg::Bool(_) | Arg::Number(_) | Arg::Other(_))) => wrong(name, "a string", got),
+        Some(got @ (Arg::Bool(_) | Arg::Number(_) | Arg::List(_) | Arg::Other(_))) => {
+            wrong(name, "a string", got)
+        }
     }
 }
 
@@ -100,7 +151,7 @@ pub(super) fn timeout_ms(
         Some(got @ Arg::Number(_)) => {
             wrong(name, &format!("above 0 and at most {LONGEST_MS} milliseconds"), got)
         }
-        Some(got @ (Arg::Bool(_) | Arg::Text(_) | Arg::Other(_))) => {
+        Some(got @ (Arg::Bool(_) | Arg::Text(_) | Arg::List(_) | Arg::Other(_))) => {
             wrong(name, "a number of milliseconds", got)
         }
     }

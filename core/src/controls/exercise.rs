@@ -4,9 +4,9 @@
 use alloc::{string::String, vec::Vec};
 
 use super::{
-    Arg, ControlsConfig, LIST_CAP_BYTES, MAX_LINE_CHARS, capped_output_text, capped_text, fit_text,
-    kill_finished_text, list_text, notice_text, notices_text, one_line, parse_kill, parse_list,
-    parse_output, status_line, unknown_task_text,
+    Arg, AskedTasks, ControlsConfig, LIST_CAP_BYTES, MAX_LINE_CHARS, MAX_TASK_IDS,
+    capped_output_text, capped_text, fit_text, kill_finished_text, list_text, notice_text,
+    notices_text, one_line, parse_kill, parse_list, parse_output, status_line, unknown_task_text,
 };
 use crate::{Status, TaskId, TaskSnapshot};
 
@@ -134,15 +134,16 @@ fn check_args(bytes: &mut Bytes<'_>) {
         (0..bytes.byte() % 5).map(|_| (bytes.key(), bytes.byte(), bytes.text())).collect();
     let args = || named.iter().map(|(key, kind, text)| (key.as_str(), arg(*kind, text)));
     let config = ControlsConfig::default();
-    if let Ok(parsed) = parse_output(args(), &config) {
+    let outputs = [config, config.with_task_ids()].map(|config| parse_output(args(), &config));
+    for parsed in outputs.iter().flatten() {
         let most = u128::from(config.max_wait_timeout_ms());
         assert!(parsed.wait.is_none_or(|wait| (1..=most).contains(&wait.as_millis())));
+        let AskedTasks::Several { ids, .. } = &parsed.tasks else { continue };
+        assert!((1..=1 + MAX_TASK_IDS).contains(&ids.len()));
     }
-    for error in
-        [parse_output(args(), &config).err(), parse_list(args()).err(), parse_kill(args()).err()]
-            .into_iter()
-            .flatten()
-    {
+    let outputs = outputs.into_iter().filter_map(Result::err);
+    let others = [parse_list(args()).err(), parse_kill(args()).err()].into_iter().flatten();
+    for error in outputs.chain(others) {
         let text = alloc::format!("{error}");
         assert!(!text.chars().any(char::is_control) && text.len() < 4096, "{text:?}");
     }
@@ -151,11 +152,13 @@ fn check_args(bytes: &mut Bytes<'_>) {
 impl Bytes<'_> {
     /// A key that means something, or any.
     fn key(&mut self) -> String {
-        match self.byte() % 5 {
+        match self.byte() % 7 {
             0 => "task_id".into(),
             1 => "wait".into(),
             2 => "timeout_ms".into(),
             3 => "reason".into(),
+            4 => "task_ids".into(),
+            5 => "until".into(),
             _ => self.text(),
         }
     }
@@ -168,6 +171,6 @@ fn arg(kind: u8, text: &str) -> Arg<'_> {
         2 => Arg::Bool(false),
         3 => Arg::Number(text.parse().unwrap_or(f64::from(kind))),
         4 => Arg::Text(text),
-        _ => Arg::Other("an array"),
+        _ => Arg::List(text.split(' ').map(Arg::Text).collect()),
     }
 }

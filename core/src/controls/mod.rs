@@ -24,14 +24,14 @@
 //!
 //! ```
 //! use longrun_core::controls::{Arg, ControlsConfig, capped_output_text, parse_output};
-//! use longrun_core::{Status, TaskSnapshot};
+//! use longrun_core::{Status, TaskId, TaskSnapshot};
 //!
 //! let config = ControlsConfig::default();
 //! let args = parse_output([("task_id", Arg::Text("bash-1"))], &config).unwrap();
 //! assert_eq!(args.wait, None);
 //!
 //! let task = TaskSnapshot {
-//!     id: args.task_id.unwrap(),
+//!     id: TaskId::parse("bash-1").unwrap(),
 //!     kind: "bash".into(),
 //!     label: "cargo test".into(),
 //!     output_limit_bytes: Some(62),
@@ -69,7 +69,10 @@ mod tests;
 mod unknown;
 mod value;
 
-pub use args::{Arg, ArgsError, KillArgs, OutputArgs, parse_kill, parse_list, parse_output};
+pub use args::{
+    Arg, ArgsError, AskedTask, AskedTasks, KillArgs, MAX_TASK_IDS, OutputArgs, parse_kill,
+    parse_list, parse_output,
+};
 pub use clean::{MAX_LINE_CHARS, line_within, one_line};
 #[cfg(any(test, feature = "check"))]
 pub use exercise::exercise;
@@ -80,8 +83,9 @@ pub use fit::{
 pub use notice::{NOTICES_CAP_BYTES, notice_text, notices_text};
 pub use prompt::PROMPT_SECTION;
 pub use render::{
-    LIST_CAP_BYTES, kill_finished_text, kill_requested_text, list_text, output_text, status_line,
+    LIST_CAP_BYTES, kill_finished_text, kill_requested_text, list_text, one_of_several_ending,
+    one_of_several_text, output_text, quiet_tasks_text, status_line,
 };
 pub use schema::{Card, ControlsConfig, InvalidControlsConfig, ToolSpec, tool_specs};
 pub use unknown::{UnknownTask, unknown_task_text};
-pub use value::{KillOutcome, KillValue, OutputValue, PublicTask};
+pub use value::{CollectedValue, FailedTask, KillOutcome, KillValue, OutputValue, PublicTask};

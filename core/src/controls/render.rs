@@ -45,6 +45,41 @@ pub fn output_text(body: &str, task: &TaskSnapshot) -> String {
     format!("{body}{newline}{}", status_line_of(task))
 }
 
+/// What a task has to say in an answer about several: as [`output_text`], with the task's
+/// id on a line of its own before the status. It is to be a block of its own: nothing that a
+/// task has written can then be taken for another task's.
+///
+/// ```
+/// use longrun_core::controls::one_of_several_text;
+/// # use longrun_core::{Status, TaskId, TaskSnapshot};
+/// # let task = TaskSnapshot {
+/// #     id: TaskId::parse("bash-1").unwrap(), kind: "bash".into(), label: "make".into(),
+/// #     output_limit_bytes: None, owner_session: None, status: Status::Running, detail: None,
+/// #     started_at_ms: 0, finished_at_ms: None, reported: false, stop: None,
+/// # };
+/// assert_eq!(one_of_several_text("a line", &task), "a line\n[task bash-1]\n[status: running]");
+/// ```
+#[must_use]
+pub fn one_of_several_text(body: &str, task: &TaskSnapshot) -> String {
+    let body = if body.is_empty() { NO_NEW_OUTPUT } else { body };
+    let newline = if body.ends_with('\n') { "" } else { "\n" };
+    let ending = one_of_several_ending(&task.id, task.status, task.detail.as_deref());
+    format!("{body}{newline}{ending}")
+}
+
+/// What [`one_of_several_text`] ends in.
+#[must_use]
+pub fn one_of_several_ending(id: &TaskId, status: Status, detail: Option<&str>) -> String {
+    format!("[task {}]\n{}", name(id.as_str()), status_line(status, detail))
+}
+
+/// The tasks that go on and have written nothing since, as [`list_text`] lists them.
+#[must_use]
+pub fn quiet_tasks_text(tasks: &[TaskSnapshot], cap_bytes: usize) -> String {
+    const HEAD: &str = "(no new output from)\n";
+    format!("{HEAD}{}", list_text(tasks, cap_bytes.saturating_sub(HEAD.len())))
+}
+
 /// Whether that is what stands before the status line where nothing came.
 pub(super) fn is_placeholder(before_status: &str) -> bool {
     before_status.trim_end_matches('\n') == NO_NEW_OUTPUT

@@ -2,9 +2,10 @@
 
 use alloc::{format, string::String};
 
+use super::MAX_TASK_IDS;
 use crate::MAX_WAIT;
 
-/// How long `task_output` waits. Only ranges that work can be built.
+/// How long `task_output` waits, and what it takes. Only ranges that work can be built.
 ///
 /// ```
 /// use longrun_core::controls::ControlsConfig;
@@ -20,12 +21,13 @@ use crate::MAX_WAIT;
 pub struct ControlsConfig {
     wait_timeout_ms: u64,
     max_wait_timeout_ms: u64,
+    task_ids: bool,
 }
 
 impl Default for ControlsConfig {
     /// 30 seconds, and 10 minutes at the most.
     fn default() -> Self {
-        Self { wait_timeout_ms: 30_000, max_wait_timeout_ms: 600_000 }
+        Self { wait_timeout_ms: 30_000, max_wait_timeout_ms: 600_000, task_ids: false }
     }
 }
 
@@ -49,7 +51,20 @@ impl ControlsConfig {
                 max_wait_timeout_ms,
             });
         }
-        Ok(Self { wait_timeout_ms, max_wait_timeout_ms })
+        Ok(Self { wait_timeout_ms, max_wait_timeout_ms, task_ids: false })
+    }
+
+    /// The same, and `task_output` also takes `task_ids` and `until`, so that one call
+    /// waits for and reads several tasks.
+    #[must_use]
+    pub const fn with_task_ids(self) -> Self {
+        Self { task_ids: true, ..self }
+    }
+
+    /// Whether `task_output` takes `task_ids` and `until`.
+    #[must_use]
+    pub const fn offers_task_ids(&self) -> bool {
+        self.task_ids
     }
 
     /// How long a wait lasts that names no time.
@@ -140,21 +155,46 @@ pub fn tool_specs(config: &ControlsConfig) -> [ToolSpec; 3] {
 const TASK_ID: &str = r#""task_id":{"type":"string","minLength":1,"description":"The id of a background task, such as bash-1."}"#;
 
 fn output_spec(config: &ControlsConfig) -> ToolSpec {
-    let ControlsConfig { wait_timeout_ms, max_wait_timeout_ms } = config;
-    let wait = r#""wait":{"type":"boolean","description":"Block until the task ends or the time is up. Default: false."}"#;
+    let (default, cap) = (config.wait_timeout_ms, config.max_wait_timeout_ms);
+    let longest = MAX_WAIT.as_millis();
+    let wait = if config.task_ids {
+        r#""wait":{"type":"boolean","description":"Block until a task ends (any or all of them, see until) or the time is up. Default: false."}"#
+    } else {
+        r#""wait":{"type":"boolean","description":"Block until the task ends or the time is up. Default: false."}"#
+    };
     let timeout_ms = format!(
-        r#""timeout_ms":{{"type":"number","description":"With wait: true, how many milliseconds to wait. Default: {wait_timeout_ms}; longer than {max_wait_timeout_ms} counts as {max_wait_timeout_ms}."}}"#
+        r#""timeout_ms":{{"type":"number","exclusiveMinimum":0,"maximum":{longest},"description":"With wait: true, how many milliseconds to wait. Default: {default}; longer than {cap} counts as {cap}."}}"#
     );
-    ToolSpec {
-        name: "task_output",
-        description: "Read a background task. A stream gives what is new since your last read; \
-            a task with a final result gives it once it has ended. The last line is always the \
-            status. Returns at once unless wait is true; a wait that times out is not an error \
-            and stops nothing.",
-        input_schema: object(&format!("{TASK_ID},{wait},{timeout_ms}"), r#""task_id""#),
-        card: Card::Read,
-    }
+    let (description, input_schema) = if config.task_ids {
+        let properties = format!("{TASK_ID},{},{wait},{timeout_ms}", several());
+        (OUTPUT_OF_SEVERAL, object_with(&properties, TASK_ID_OR_IDS))
+    } else {
+        (OUTPUT, object(&format!("{TASK_ID},{wait},{timeout_ms}"), r#""task_id""#))
+    };
+    ToolSpec { name: "task_output", description, input_schema, card: Card::Read }
 }
+
+const OUTPUT: &str = "Read a background task. A stream gives what is new since your last read; \
+    a task with a final result gives it once it has ended. The last line is always the status. \
+    Returns at once unless wait is true; a wait that times out is not an error and stops nothing.";
+
+const OUTPUT_OF_SEVERAL: &str = "Read a background task, or several. A stream gives what is new \
+    since your last read; a task with a final result gives it once it has ended. The last line \
+    is always the status; of several tasks each that has something new has a block of its own, \
+    which ends in its id and its status. Returns at once unless wait is true; a wait that times \
+    out is not an error and stops nothing.";
+
+fn several() -> String {
+    let ids = format!(
+        r#""task_ids":{{"type":"array","items":{{"type":"string","minLength":1}},"minItems":1,"maxItems":{MAX_TASK_IDS},"description":"The ids of several background tasks, instead of task_id."}}"#
+    );
+    let until = r#""until":{"type":"string","enum":["any","all"],"description":"With wait: true, whether to wait for the first of task_ids to end, or for all. Default: any."}"#;
+    format!("{ids},{until}")
+}
+
+/// One of the two is needed. Said without the keywords that some providers refuse at the
+/// top of a schema (`anyOf`, `oneOf`, `allOf`).
+const TASK_ID_OR_IDS: &str = r#""if":{"required":["task_ids"]},"else":{"required":["task_id"]}"#;
 
 fn list_spec() -> ToolSpec {
     ToolSpec {
@@ -178,7 +218,11 @@ fn kill_spec() -> ToolSpec {
 }
 
 fn object(properties: &str, required: &str) -> String {
+    object_with(properties, &format!(r#""required":[{required}]"#))
+}
+
+fn object_with(properties: &str, required: &str) -> String {
     format!(
-        r#"{{"type":"object","properties":{{{properties}}},"required":[{required}],"additionalProperties":false}}"#
+        r#"{{"type":"object","properties":{{{properties}}},{required},"additionalProperties":false}}"#
     )
 }

@@ -21,6 +21,12 @@ impl UnknownTask {
     pub fn new(id: &str) -> Self {
         Self { shown: line_within(id, SHOWN_CHARS) }
     }
+
+    /// The text, escaped and cut.
+    #[must_use]
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
 }
 
 /// What a model reads when it asks for a task that is unknown, or another

@@ -1,6 +1,6 @@
 //! The canonical values of the three tools: for code, never cut, never escaped.
 
-use alloc::{string::String, sync::Arc};
+use alloc::{string::String, sync::Arc, vec::Vec};
 
 use crate::{Status, TaskId, TaskSnapshot};
 
@@ -55,6 +55,29 @@ pub struct OutputValue {
     pub text: String,
     /// The task it was read from.
     pub task: PublicTask,
+}
+
+/// The value of a `task_output` of several tasks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct CollectedValue {
+    /// Those that had something new, or have ended.
+    pub read: Vec<OutputValue>,
+    /// Those that go on and had nothing new. They were not read.
+    pub quiet: Vec<PublicTask>,
+    /// Those that were not read.
+    pub failed: Vec<FailedTask>,
+}
+
+/// A task that was not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct FailedTask {
+    /// What it was asked for by.
+    #[cfg_attr(feature = "serde", serde(rename = "taskId"))]
+    pub task_id: String,
+    /// Why.
+    pub error: String,
 }
 
 /// The value of `task_kill`.

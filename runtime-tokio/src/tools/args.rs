@@ -20,7 +20,7 @@ pub(super) fn arg(value: &Value) -> Arg<'_> {
         Value::Bool(value) => Arg::Bool(*value),
         Value::Number(number) => Arg::Number(number.as_f64().unwrap_or(f64::NAN)),
         Value::String(text) => Arg::Text(text),
-        Value::Array(_) => Arg::Other("an array"),
+        Value::Array(items) => Arg::List(items.iter().map(arg).collect()),
         Value::Object(_) => Arg::Other("an object"),
     }
 }

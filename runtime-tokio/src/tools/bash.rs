@@ -12,7 +12,7 @@ use longrun_shared::{
 use serde_json::{Value, json};
 
 use super::{
-    Call, Outcome, Tool, ToolDescription, ToolReply,
+    Call, Tool, ToolDescription, ToolReply, Undelivered,
     bash_args::BashArgs,
     foreground::{background_reply, foreground_reply, moved_reply},
 };
@@ -132,7 +132,7 @@ impl Tool for Bash {
         BashArgs::parse(args, self.options.enable_run_in_background).map(drop)
     }
 
-    fn call<'a>(&'a self, call: &'a Call<'a>) -> BoxFuture<'a, Outcome> {
+    fn call<'a>(&'a self, call: &'a Call<'a>) -> BoxFuture<'a, Undelivered> {
         Box::pin(async { self.run(call).await.unwrap_or_else(ToolReply::error).into() })
     }
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    Call, Finalizer, Outcome, Tool, ToolDescription, ToolReply,
+    Call, Finalizer, Tool, ToolDescription, ToolReply, Undelivered,
     args::{each, object},
     reply::single_text,
     task_output::TaskOutput,
@@ -79,12 +79,12 @@ impl Mounted {
         }
     }
 
-    /// The cap of a task that the caller can see.
-    pub(super) fn cap(&self, id: Option<&Value>, caller: &Caller) -> Option<usize> {
-        let id = TaskId::parse(id?.as_str()?).ok()?;
-        let limit = self.service.get(&id, caller).ok()?.output_limit_bytes?;
+    /// A task that the caller can see, and its cap.
+    pub(super) fn cap(&self, id: &Value, caller: &Caller) -> Option<(TaskId, Option<usize>)> {
+        let id = TaskId::parse(id.as_str()?).ok()?;
+        let limit = self.service.get(&id, caller).ok()?.output_limit_bytes;
         // Nothing in memory is longer.
-        Some(usize::try_from(limit).unwrap_or(usize::MAX))
+        Some((id, limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX))))
     }
 }
 
@@ -100,7 +100,7 @@ impl Tool for TaskList {
         controls::parse_list(each(object(args)?)).map_err(|error| error.to_string())
     }
 
-    fn call<'a>(&'a self, call: &'a Call<'a>) -> BoxFuture<'a, Outcome> {
+    fn call<'a>(&'a self, call: &'a Call<'a>) -> BoxFuture<'a, Undelivered> {
         Box::pin(async {
             let tasks = self.0.service.list(&call.caller());
             let value: Vec<PublicTask> = tasks.iter().map(PublicTask::from).collect();
@@ -119,7 +119,8 @@ impl Tool for TaskKill {
     }
 
     fn finalizer(&self, call: &Call<'_>) -> Finalizer {
-        let Some(cap) = self.0.cap(call.args.get("task_id"), &call.caller()) else {
+        let asked = call.args.get("task_id");
+        let Some((_, Some(cap))) = asked.and_then(|id| self.0.cap(id, &call.caller())) else {
             return Finalizer::none();
         };
         Finalizer::new(move |content, _| {
@@ -133,7 +134,7 @@ impl Tool for TaskKill {
         controls::parse_kill(each(object(args)?)).map(drop).map_err(|error| error.to_string())
     }
 
-    fn call<'a>(&'a self, call: &'a Call<'a>) -> BoxFuture<'a, Outcome> {
+    fn call<'a>(&'a self, call: &'a Call<'a>) -> BoxFuture<'a, Undelivered> {
         Box::pin(async { self.kill(call).unwrap_or_else(ToolReply::error).into() })
     }
 }

@@ -56,7 +56,7 @@ pub use self::{
     controls::{Controls, MountError},
     pipeline::{Next, Pipeline},
     policy::{Policy, Verdict},
-    reply::{Content, Delivery, Outcome, ToolReply, single_text},
+    reply::{Content, Delivery, ToolReply, Undelivered, single_text},
     tool::{Finalizer, Tool},
 };
 

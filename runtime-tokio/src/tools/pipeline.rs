@@ -14,7 +14,9 @@ use std::{
 use futures::{FutureExt, future::BoxFuture};
 use longrun_shared::{BoxError, TaskId, core::controls::one_line};
 
-use super::{Call, Content, Finalizer, Outcome, Policy, Tool, ToolDescription, ToolReply, Verdict};
+use super::{
+    Call, Content, Finalizer, Policy, Tool, ToolDescription, ToolReply, Undelivered, Verdict,
+};
 
 /// The tools of a harness, and what each call of one goes through:
 ///
@@ -82,13 +84,15 @@ impl Pipeline {
     }
 
     /// Calls a tool, for a harness that has stages of its own to come: it
-    /// [delivers](Outcome::deliver) the outcome itself, or drops it.
-    pub async fn run(&self, tool: &str, call: &Call<'_>) -> Outcome {
+    /// [delivers](Undelivered::deliver) the outcome itself, or drops it.
+    pub async fn run(&self, tool: &str, call: &Call<'_>) -> Undelivered {
         let Some((description, tool)) = self.tools.iter().find(|(known, _)| known.name == tool)
         else {
             let known: Vec<&str> = self.descriptions().map(|tool| tool.name).collect();
             let (tool, known) = (one_line(tool), known.join("`, `"));
-            return Outcome::error(format!("there is no tool `{tool}`, expected one of `{known}`"));
+            return Undelivered::error(format!(
+                "there is no tool `{tool}`, expected one of `{known}`"
+            ));
         };
         let (made, began) = (OnceLock::new(), AtomicBool::new(false));
         let run = Run { description, tool: &**tool, call, made: &made, began: &began };
@@ -96,7 +100,7 @@ impl Pipeline {
         let (finalizer, mut outcome) = match finalizer {
             Ok(finalizer) => (finalizer, run.carry_out(&self.policies).await),
             Err(panic) => {
-                (Finalizer::none(), Outcome::error(run.failure("the tool", &said(&*panic))))
+                (Finalizer::none(), Undelivered::error(run.failure("the tool", &said(&*panic))))
             }
         };
         for policy in &self.policies {
@@ -131,25 +135,25 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    async fn carry_out(self, policies: &'a [Box<dyn Policy>]) -> Outcome {
+    async fn carry_out(self, policies: &'a [Box<dyn Policy>]) -> Undelivered {
         for policy in policies {
             let before = async { policy.before(self.description, self.call).await };
             match self.unless_aborted(contained(before)).await {
                 Some(Ok(Verdict::Go)) => {}
                 Some(Ok(Verdict::Answer(reply))) => return reply.into(),
-                Some(Err(why)) => return Outcome::error(self.failure(POLICY, &why)),
+                Some(Err(why)) => return Undelivered::error(self.failure(POLICY, &why)),
                 None => return self.aborted(),
             }
         }
         Next { run: self, policies }.run().await
     }
 
-    async fn work(self) -> Outcome {
+    async fn work(self) -> Undelivered {
         let checked = catch_unwind(AssertUnwindSafe(|| self.tool.check(&self.call.args)));
         match checked {
             Ok(Ok(())) => {}
-            Ok(Err(wrong)) => return Outcome::error(wrong),
-            Err(panic) => return Outcome::error(self.failure("the tool", &said(&*panic))),
+            Ok(Err(wrong)) => return Undelivered::error(wrong),
+            Err(panic) => return Undelivered::error(self.failure("the tool", &said(&*panic))),
         }
         if self.call.abort.is_cancelled() {
             return self.aborted();
@@ -164,22 +168,22 @@ impl<'a> Run<'a> {
                 }
                 outcome
             }
-            Err(why) => Outcome::error(self.failure("the tool", &why)),
+            Err(why) => Undelivered::error(self.failure("the tool", &why)),
         }
     }
 
-    async fn after(self, policy: &dyn Policy, outcome: Outcome) -> Outcome {
+    async fn after(self, policy: &dyn Policy, outcome: Undelivered) -> Undelivered {
         let after = async { policy.after(self.description, self.call, outcome).await };
         match self.unless_aborted(contained(after)).await {
             Some(Ok(outcome)) => outcome,
-            Some(Err(why)) => Outcome::error(self.failure(POLICY, &why)),
+            Some(Err(why)) => Undelivered::error(self.failure(POLICY, &why)),
             None => self.aborted(),
         }
     }
 
     /// The result as the model gets it. Where the finalizer panics, what it should have
     /// bounded is withheld.
-    fn finish(self, finalizer: Finalizer, mut outcome: Outcome) -> Outcome {
+    fn finish(self, finalizer: Finalizer, mut outcome: Undelivered) -> Undelivered {
         self.name_the_task(&mut outcome.reply);
         let ToolReply { content, value, .. } = &mut outcome.reply;
         let finished = catch_unwind(AssertUnwindSafe(|| finalizer.finish(content, value)));
@@ -218,8 +222,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn aborted(self) -> Outcome {
-        Outcome::error(if self.began.load(Ordering::Relaxed) {
+    fn aborted(self) -> Undelivered {
+        Undelivered::error(if self.began.load(Ordering::Relaxed) {
             "the call was aborted before its result was released; what it has done stays done"
         } else {
             "the call was aborted before it began; nothing was started"
@@ -247,7 +251,7 @@ pub struct Next<'a> {
 
 impl<'a> Next<'a> {
     /// Goes on with the call. Never fails: an error is a result like any other.
-    pub fn run(self) -> BoxFuture<'a, Outcome> {
+    pub fn run(self) -> BoxFuture<'a, Undelivered> {
         let Self { run, policies } = self;
         let Some((policy, inner)) = policies.split_first() else { return run.work().boxed() };
         let next = Next { run, policies: inner };
@@ -255,7 +259,7 @@ impl<'a> Next<'a> {
             let around = async { policy.around(run.description, run.call, next).await };
             match contained(around).await {
                 Ok(outcome) => outcome,
-                Err(why) => Outcome::error(run.failure(POLICY, &why)),
+                Err(why) => Undelivered::error(run.failure(POLICY, &why)),
             }
         }
         .boxed()

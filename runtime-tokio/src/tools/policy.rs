@@ -3,7 +3,7 @@
 use futures::future::BoxFuture;
 use longrun_shared::BoxError;
 
-use super::{Call, Outcome, ToolDescription, ToolReply, pipeline::Next};
+use super::{Call, ToolDescription, ToolReply, Undelivered, pipeline::Next};
 
 /// A harness's say in each call: before it, around it, after it. Each default lets the
 /// call be.
@@ -50,7 +50,7 @@ pub trait Policy: Send + Sync {
         _tool: &'a ToolDescription,
         _call: &'a Call<'a>,
         next: Next<'a>,
-    ) -> BoxFuture<'a, Result<Outcome, BoxError>> {
+    ) -> BoxFuture<'a, Result<Undelivered, BoxError>> {
         Box::pin(async { Ok(next.run().await) })
     }
 
@@ -61,8 +61,8 @@ pub trait Policy: Send + Sync {
         &'a self,
         _tool: &'a ToolDescription,
         _call: &'a Call<'a>,
-        outcome: Outcome,
-    ) -> BoxFuture<'a, Result<Outcome, BoxError>> {
+        outcome: Undelivered,
+    ) -> BoxFuture<'a, Result<Undelivered, BoxError>> {
         Box::pin(async { Ok(outcome) })
     }
 }

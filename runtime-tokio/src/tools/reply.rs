@@ -83,13 +83,13 @@ impl ToolReply {
 /// it: then nothing was read.
 #[must_use = "an outcome that is dropped was never delivered"]
 #[derive(Debug)]
-pub struct Outcome {
+pub struct Undelivered {
     /// The result.
     pub reply: ToolReply,
     delivery: Option<Delivery>,
 }
 
-impl Outcome {
+impl Undelivered {
     /// A result that is to be committed when it is delivered.
     pub fn new(reply: ToolReply, delivery: Delivery) -> Self {
         Self { reply, delivery: Some(delivery) }
@@ -111,7 +111,7 @@ impl Outcome {
 }
 
 /// A result that nothing follows from.
-impl From<ToolReply> for Outcome {
+impl From<ToolReply> for Undelivered {
     fn from(reply: ToolReply) -> Self {
         Self { reply, delivery: None }
     }

@@ -4,22 +4,23 @@ use std::{sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 use longrun_shared::{
-    Caller, Read, ReadError, Status, TaskId, WaitError,
-    core::{
-        ReadRefusal, WaitRefusal,
-        controls::{self, OutputArgs, OutputValue, PublicTask, one_line},
+    CollectError, Collected, HeldRead, ReadError, Status, TaskId, Until,
+    core::controls::{
+        self, AskedTask, AskedTasks, CollectedValue, FailedTask, OutputArgs, OutputValue,
+        PublicTask, one_line,
     },
 };
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Call, Finalizer, Outcome, Tool, ToolDescription, ToolReply,
+    Call, Content, Delivery, Finalizer, Tool, ToolDescription, ToolReply, Undelivered,
     args::{each, object},
     controls::{Mounted, json},
     reply::single_text,
 };
 
+/// What it reads counts as read once its result is delivered.
 pub(super) struct TaskOutput(pub(super) Arc<Mounted>);
 
 impl Tool for TaskOutput {
@@ -28,33 +29,70 @@ impl Tool for TaskOutput {
     }
 
     fn finalizer(&self, call: &Call<'_>) -> Finalizer {
-        let Some(cap) = self.0.cap(call.args.get("task_id"), &call.caller()) else {
+        let caller = call.caller();
+        let several = call.args.get("task_ids").and_then(Value::as_array).into_iter().flatten();
+        let asked = call.args.get("task_id").into_iter().chain(several);
+        let caps: Vec<_> = asked.filter_map(|id| self.0.cap(id, &caller)).collect();
+        if caps.iter().all(|(_, cap)| cap.is_none()) {
             return Finalizer::none();
-        };
-        Finalizer::new(move |content, value| {
-            if let Some(text) = single_text(content) {
-                *text = match status_of(value) {
-                    Some(status) => controls::fit_read(text, &status, cap),
-                    None => controls::fit_text(text, cap),
-                };
-            }
-        })
+        }
+        Finalizer::new(move |content, value| fit(content, value, &caps))
     }
 
     fn check(&self, args: &Value) -> Result<(), String> {
         self.parse(args).map(drop)
     }
 
-    fn call<'a>(&'a self, call: &'a Call<'a>) -> BoxFuture<'a, Outcome> {
-        Box::pin(async { self.read(call).await.unwrap_or_else(Outcome::error) })
+    fn call<'a>(&'a self, call: &'a Call<'a>) -> BoxFuture<'a, Undelivered> {
+        Box::pin(async { self.read(call).await.unwrap_or_else(Undelivered::error) })
     }
 }
 
-/// The status line of a read that has this value.
-fn status_of(value: &Value) -> Option<String> {
-    let task = value.get("task")?;
+type Caps = [(TaskId, Option<usize>)];
+
+/// Cuts each text that ends as a read of a task does within that task's cap. A text that is
+/// all there is and ends otherwise has the room of all the tasks together, unless one of
+/// them has no cap.
+fn fit(content: &mut [Content], value: &Value, caps: &Caps) {
+    let endings = endings(value);
+    let of = |id: &TaskId| caps.iter().find(|(known, _)| known == id).and_then(|(_, cap)| *cap);
+    let ending_of = |text: &str| endings.iter().find(|(_, ending)| text.ends_with(ending));
+    for block in &mut *content {
+        if let Content::Text(text) = block
+            && let Some((id, ending)) = ending_of(text)
+            && let Some(cap) = of(id)
+        {
+            *text = controls::fit_read(text, ending, cap);
+        }
+    }
+    let together =
+        caps.iter().try_fold(0, |sum: usize, (_, cap)| cap.map(|cap| sum.saturating_add(cap)));
+    if let (Some(text), Some(together)) = (single_text(content), together)
+        && ending_of(text).is_none()
+    {
+        *text = controls::fit_text(text, together);
+    }
+}
+
+/// What the texts of a read of one task, or of several, end in.
+fn endings(value: &Value) -> Vec<(TaskId, String)> {
+    let one = value.get("task").and_then(|task| {
+        let (id, status, detail) = facts(task)?;
+        Some((id, controls::status_line(status, detail)))
+    });
+    let several = value.get("read").and_then(Value::as_array).into_iter().flatten();
+    let several = several.filter_map(|read| {
+        let (id, status, detail) = facts(read.get("task")?)?;
+        let ending = controls::one_of_several_ending(&id, status, detail);
+        Some((id, ending))
+    });
+    one.into_iter().chain(several).collect()
+}
+
+fn facts(task: &Value) -> Option<(TaskId, Status, Option<&str>)> {
+    let id = TaskId::parse(task.get("id")?.as_str()?).ok()?;
     let status = Status::deserialize(task.get("status")?).ok()?;
-    Some(controls::status_line(status, task.get("detail").and_then(Value::as_str)))
+    Some((id, status, task.get("detail").and_then(Value::as_str)))
 }
 
 impl TaskOutput {
@@ -63,85 +101,123 @@ impl TaskOutput {
         args.map_err(|error| error.to_string())
     }
 
-    async fn read(&self, call: &Call<'_>) -> Result<Outcome, String> {
-        let args = self.parse(&call.args)?;
-        let id = args.task_id.map_err(|unknown| unknown.to_string())?;
-        let caller = call.caller();
-        let read = match args.wait {
-            None => self.0.service.read(&id, &caller).map_err(Interrupted::from),
-            Some(timeout) => self.wait_and_read(&id, &caller, timeout, call).await,
+    async fn read(&self, call: &Call<'_>) -> Result<Undelivered, String> {
+        let OutputArgs { tasks, wait } = self.parse(&call.args)?;
+        match tasks {
+            AskedTasks::One(id) => {
+                self.one(id.map_err(|unknown| unknown.to_string())?, wait, call).await
+            }
+            AskedTasks::Several { ids, until_all } => {
+                let until = if until_all { Until::All } else { Until::Any };
+                self.several(ids, wait.map(|wait| (until, wait)), call).await
+            }
+        }
+    }
+
+    async fn one(
+        &self,
+        id: TaskId,
+        wait: Option<Duration>,
+        call: &Call<'_>,
+    ) -> Result<Undelivered, String> {
+        let (service, caller) = (&self.0.service, call.caller());
+        let held = match wait {
+            Some(timeout) => {
+                service.wait_and_read(&id, &caller, timeout, call.abort.cancelled()).await
+            }
+            None => tokio::select! {
+                biased;
+                held = service.read_held(&id, &caller) => held.map_err(CollectError::from),
+                () = call.abort.cancelled() => Err(CollectError::Aborted),
+            },
         };
-        let Read { text, task } = read.map_err(|error| refused(&id, &error))?;
+        let HeldRead { text, task, receipt } = held.map_err(|error| refused(&id, &error))?;
         let shown = controls::output_text(&text, &task);
         let value = OutputValue { text, task: PublicTask::from(&task) };
-        Ok(ToolReply::new(shown, json(&value)).into())
+        let reply = ToolReply::new(shown, json(&value));
+        Ok(Undelivered::new(reply, Delivery::new(|| receipt.commit())))
     }
 
-    /// Waits, then reads, and takes what the wait was promised only once the output is
-    /// there: if that cannot be read, the notice goes out after all. A task whose record
-    /// goes with its owner is told and read to its end all the same.
-    async fn wait_and_read(
+    async fn several(
         &self,
-        id: &TaskId,
-        caller: &Caller,
-        timeout: Duration,
+        asked: Vec<AskedTask>,
+        wait: Option<(Until, Duration)>,
         call: &Call<'_>,
-    ) -> Result<Read, Interrupted> {
-        let service = &self.0.service;
-        let mut wait = service.wait(id, caller, timeout);
-        if let Some(refusal) = wait.refusal() {
-            return Err(Interrupted::Wait(refusal.clone().into()));
-        }
-        let output = service.hold_output(id, caller)?;
-        tokio::select! {
-            // What has been promised goes before the wish to stop waiting.
-            biased;
-            ready = wait.ready() => ready.map_err(Interrupted::Wait)?,
-            () = call.abort.cancelled() => return Err(Interrupted::Aborted),
-        }
-        match service.read(id, caller) {
-            Ok(read) => {
-                wait.abort().map_err(Interrupted::Wait)?;
-                Ok(read)
+    ) -> Result<Undelivered, String> {
+        let mut answer = Answer::default();
+        let mut ids = Vec::new();
+        for asked in asked {
+            match asked {
+                Ok(id) => ids.push(id),
+                Err(unknown) => answer.fail(unknown.shown().to_owned(), unknown.to_string()),
             }
-            Err(ReadError::Refused(ReadRefusal::Access(gone))) => {
-                let text = output.drain()?;
-                let waited = wait.abort().map_err(Interrupted::Wait)?;
-                let task = waited.ok_or(ReadError::Refused(gone.into()))?.into_snapshot();
-                Ok(Read { text, task })
-            }
-            Err(error) => Err(error.into()),
         }
+        let collected = self.0.service.collect(&ids, &call.caller(), wait, call.abort.cancelled());
+        let collected = collected.await.map_err(|error| match error {
+            CollectError::Aborted => "the call was aborted; the tasks go on".to_owned(),
+            error => error.to_string(),
+        })?;
+        for (id, collected) in collected {
+            answer.add(&id, collected);
+        }
+        Ok(answer.finish())
     }
 }
 
-/// Why nothing was read.
-enum Interrupted {
-    Aborted,
-    Wait(WaitError),
-    Read(ReadError),
+/// An answer about several tasks.
+#[derive(Default)]
+struct Answer {
+    texts: Vec<String>,
+    value: CollectedValue,
+    quiet: Vec<longrun_shared::TaskSnapshot>,
+    receipts: Vec<longrun_shared::Receipt>,
 }
 
-impl From<ReadError> for Interrupted {
-    fn from(error: ReadError) -> Self {
-        Self::Read(error)
+impl Answer {
+    fn add(&mut self, id: &TaskId, collected: Collected) {
+        match collected {
+            Collected::Read(HeldRead { text, task, receipt }) => {
+                self.texts.push(controls::one_of_several_text(&text, &task));
+                self.value.read.push(OutputValue { text, task: PublicTask::from(&task) });
+                self.receipts.push(receipt);
+            }
+            Collected::Nothing(task) => self.quiet.push(task),
+            Collected::Failed(error) => self.fail(id.to_string(), refused(id, &error)),
+        }
+    }
+
+    fn fail(&mut self, task_id: String, error: String) {
+        self.value.failed.push(FailedTask { task_id, error });
+    }
+
+    /// A block for each task that has something, then one for those that have not.
+    fn finish(self) -> Undelivered {
+        let Self { mut texts, mut value, quiet, receipts } = self;
+        value.quiet = quiet.iter().map(PublicTask::from).collect();
+        if !quiet.is_empty() {
+            texts.push(controls::quiet_tasks_text(&quiet, controls::LIST_CAP_BYTES));
+        }
+        texts.extend(value.failed.iter().map(|failed| failed.error.clone()));
+        let reply = ToolReply {
+            is_error: value.read.is_empty() && value.quiet.is_empty(),
+            value: json(&value),
+            content: texts.into_iter().map(Content::Text).collect(),
+        };
+        let commit = || receipts.into_iter().for_each(longrun_shared::Receipt::commit);
+        Undelivered::new(reply, Delivery::new(commit))
     }
 }
 
-fn refused(id: &TaskId, error: &Interrupted) -> String {
+fn refused(id: &TaskId, error: &CollectError) -> String {
+    if error.access().is_some() {
+        return controls::unknown_task_text(id.as_str());
+    }
     match error {
-        Interrupted::Aborted => {
-            format!("the wait for task {id} was aborted; the task goes on")
-        }
-        Interrupted::Wait(WaitError::Refused(WaitRefusal::Access(_)))
-        | Interrupted::Read(ReadError::Refused(ReadRefusal::Access(_))) => {
-            controls::unknown_task_text(id.as_str())
-        }
-        Interrupted::Read(ReadError::Reader(why)) => format!(
+        CollectError::Aborted => format!("the call was aborted; task {id} goes on"),
+        CollectError::Read(ReadError::Reader(why)) => format!(
             "the output of task {id} could not be read: {}; nothing was taken, try again",
             one_line(&why.to_string())
         ),
-        Interrupted::Wait(error) => error.to_string(),
-        Interrupted::Read(error) => error.to_string(),
+        error => error.to_string(),
     }
 }

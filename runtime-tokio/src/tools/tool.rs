@@ -3,7 +3,7 @@
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use super::{Call, Content, Outcome, ToolDescription};
+use super::{Call, Content, ToolDescription, Undelivered};
 
 /// A tool. Only the first and the last method have to be written.
 pub trait Tool: Send + Sync {
@@ -31,7 +31,7 @@ pub trait Tool: Send + Sync {
     ///
     /// A call that makes a background task returns it at once as the `taskId` of its
     /// [value](super::ToolReply::value): whatever becomes of the result, the model is told that id.
-    fn call<'a>(&'a self, call: &'a Call<'a>) -> BoxFuture<'a, Outcome>;
+    fn call<'a>(&'a self, call: &'a Call<'a>) -> BoxFuture<'a, Undelivered>;
 }
 
 type Finish = Box<dyn FnOnce(&mut Vec<Content>, &Value) + Send>;

@@ -6,13 +6,14 @@ use proptest::prelude::*;
 use super::hostile;
 use crate::TaskId;
 use crate::controls::{
-    Arg, ControlsConfig, KillArgs, parse_kill, parse_list, parse_output, unknown_task_text,
+    Arg, AskedTasks, ControlsConfig, KillArgs, parse_kill, parse_list, parse_output,
+    unknown_task_text,
 };
 
 const ID: (&str, Arg<'static>) = ("task_id", Arg::Text("bash-1"));
 
 fn wait_of(args: &[(&str, Arg<'_>)]) -> Result<Option<Duration>, String> {
-    let args = [ID].into_iter().chain(args.iter().copied());
+    let args = [ID].into_iter().chain(args.iter().cloned());
     parse_output(args, &ControlsConfig::default())
         .map(|args| args.wait)
         .map_err(|error| error.to_string())
@@ -55,7 +56,7 @@ fn a_timeout_out_of_range_is_refused_with_the_range_only_if_it_is_used() {
         (2_147_483_648.0, "2147483648"),
     ] {
         let timeout = ("timeout_ms", Arg::Number(ms));
-        assert_eq!(wait_of(&[timeout]), Ok(None));
+        assert_eq!(wait_of(&[timeout.clone()]), Ok(None));
         assert_eq!(
             wait_of(&[("wait", Arg::Bool(true)), timeout]).unwrap_err(),
             format!(
@@ -72,7 +73,7 @@ fn everything_that_is_wrong_is_said_at_once() {
     let args = [
         ("task_id", Arg::Number(1.0)),
         ("wait", Arg::Text("yes\u{1b}")),
-        ("timeout_ms", Arg::Other("an array")),
+        ("timeout_ms", Arg::List(vec![])),
         ("tail", Arg::Null),
     ];
     insta::assert_snapshot!(
@@ -93,6 +94,62 @@ fn everything_that_is_wrong_is_said_at_once() {
     assert_eq!(
         parse_list([("all", Arg::Bool(true))]).unwrap_err().to_string(),
         "invalid arguments: unknown `all`, expected no arguments"
+    );
+}
+
+fn several<'a>(args: &[(&'a str, Arg<'a>)]) -> Result<AskedTasks, String> {
+    let config = ControlsConfig::default().with_task_ids();
+    parse_output(args.to_vec(), &config).map(|args| args.tasks).map_err(|error| error.to_string())
+}
+
+fn texts<'a>(ids: &[&'a str]) -> (&'static str, Arg<'a>) {
+    ("task_ids", Arg::List(ids.iter().map(|id| Arg::Text(id)).collect()))
+}
+
+// contract: W8, M3
+#[test]
+fn several_tasks_are_asked_for_by_their_ids_and_one_as_ever() {
+    let id = |id| TaskId::parse(id).map_err(|_| unreachable!());
+    assert_eq!(several(&[ID]), Ok(AskedTasks::One(id("bash-1"))));
+    let ids = vec![id("bash-1"), id("bash-2")];
+    let asked = |ids, until_all| Ok(AskedTasks::Several { ids, until_all });
+    assert_eq!(several(&[texts(&["bash-1", "bash-2"])]), asked(ids.clone(), false));
+    let all = ("until", Arg::Text("all"));
+    assert_eq!(several(&[texts(&["bash-2"]), ID, all.clone()]), asked(ids, true));
+    let only = [texts(&["x"]), ("until", Arg::Text("any")), ("task_id", Arg::Null)];
+    let Ok(AskedTasks::Several { ids, until_all: false }) = several(&only) else { panic!() };
+    assert_eq!(ids[0].clone().unwrap_err().to_string(), unknown_task_text("x"));
+    assert!(wait_of(&[all]).unwrap_err().contains("unknown `until`"), "where it is not set");
+}
+
+// contract: W8, M3
+#[test]
+fn what_is_wrong_with_several_is_said() {
+    let until = |until| [ID, ("until", until)];
+    let long = ["bash-1"; 33];
+    insta::assert_snapshot!(
+        [
+            several(&[]),
+            several(&[texts(&[])]),
+            several(&[texts(&long)]),
+            several(&[texts(&["bash-1", ""])]),
+            several(&[("task_ids", Arg::List(vec![Arg::Bool(true)]))]),
+            several(&[("task_ids", Arg::Text("bash-1"))]),
+            several(&until(Arg::Text("both"))),
+            several(&until(Arg::Number(1.0))),
+        ]
+        .map(Result::unwrap_err)
+        .join("\n"),
+        @r"
+    invalid arguments: `task_id` or `task_ids`: expected one of them, got neither
+    invalid arguments: `task_ids`: expected 1 to 32 non-empty strings, got 0
+    invalid arguments: `task_ids`: expected 1 to 32 non-empty strings, got 33
+    invalid arguments: `task_ids`: expected 1 to 32 non-empty strings, got an empty one among them
+    invalid arguments: `task_ids`: expected 1 to 32 non-empty strings, got true
+    invalid arguments: `task_ids`: expected an array of 1 to 32 non-empty strings, got the string `bash-1`
+    invalid arguments: `until`: expected `any` or `all`, got the string `both`
+    invalid arguments: `until`: expected `any` or `all`, got 1
+    "
     );
 }
 

@@ -2,10 +2,11 @@ use alloc::{format, string::String, vec::Vec};
 
 use proptest::prelude::*;
 
-use super::{any_task, hostile, live, task};
+use super::{any_task, breaks, hostile, live, task};
 use crate::controls::{
-    KillOutcome, LIST_CAP_BYTES, PROMPT_SECTION, PublicTask, kill_finished_text,
-    kill_requested_text, list_text, output_text, status_line, unknown_task_text,
+    KillOutcome, LIST_CAP_BYTES, PROMPT_SECTION, PublicTask, fit_read, kill_finished_text,
+    kill_requested_text, list_text, one_of_several_ending, one_of_several_text, output_text,
+    quiet_tasks_text, status_line, unknown_task_text,
 };
 use crate::{Status, TaskSnapshot};
 
@@ -68,6 +69,20 @@ fn a_list_that_is_too_long_keeps_live_tasks_then_the_newest_and_counts_the_rest(
     assert_eq!(list_text(&tasks, 7), "its id)");
 }
 
+// contract: W8, M4
+#[test]
+fn tasks_that_have_nothing_new_are_listed_within_a_cap() {
+    let tasks = [live("bash-1"), live("bash-2")];
+    assert_eq!(
+        quiet_tasks_text(&tasks, LIST_CAP_BYTES),
+        "(no new output from)\n\
+         bash-1 [bash] running — cargo test\n\
+         bash-2 [bash] running — cargo test"
+    );
+    let short = quiet_tasks_text(&tasks, 90);
+    assert!(short.len() <= 90 && short.contains("(2 of 2 tasks left out;"), "{short}");
+}
+
 // contract: M11
 #[test]
 fn a_label_cannot_forge_a_row() {
@@ -119,6 +134,22 @@ proptest! {
         prop_assert_eq!(text.lines().next_back(), Some(status.as_str()));
         prop_assert!(status.ends_with(']') && status.matches("[status:").count() == 1);
         prop_assert!(body.is_empty() || text.starts_with(&body));
+    }
+
+    // contract: W8, M9, M11
+    #[test]
+    fn of_several_tasks_each_text_ends_in_its_id_and_its_status(
+        body in hostile(), task in any_task(), limit in 0..2000_usize,
+    ) {
+        let ending = one_of_several_ending(&task.id, task.status, task.detail.as_deref());
+        let text = one_of_several_text(&body, &task);
+        let lines = format!("\n{ending}");
+        prop_assert!(text.ends_with(&lines));
+        prop_assert_eq!(ending.lines().count(), 2);
+        prop_assert!(ending.starts_with("[task ") && !breaks(&ending.replace('\n', "")));
+        let fitted = fit_read(&text, &ending, limit);
+        prop_assert!(fitted.len() <= limit);
+        prop_assert!(ending.len() > limit || fitted.ends_with(&ending));
     }
 
     // contract: M4, M11

@@ -11,6 +11,16 @@ fn the_tools_are_offered_with_these_words_and_schemas() {
     }
 }
 
+// contract: W8
+#[test]
+fn several_tasks_at_once_are_offered_only_where_that_is_set() {
+    let config = ControlsConfig::default();
+    assert!(!config.offers_task_ids() && config.with_task_ids().offers_task_ids());
+    let [output, _, _] = tool_specs(&config.with_task_ids());
+    let text = alloc::format!("{}\n\n{}", output.description, output.input_schema);
+    insta::assert_snapshot!("task_output_of_several", text);
+}
+
 // contract: M3
 #[test]
 fn the_schema_names_the_configured_default_and_cap() {

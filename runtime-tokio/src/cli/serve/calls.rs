@@ -11,16 +11,17 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::{Server, request::Trouble};
-use crate::tools::{Call, CancellationToken, ToBackground, ToolReply};
+use crate::tools::{Call, CancellationToken, ToBackground, ToolReply, Undelivered};
 
 impl Server {
+    /// Calls a tool and writes the reply.
     pub(super) async fn call(
         &self,
         tag: &Option<Value>,
         owner: Option<&str>,
         tool: &str,
         args: Value,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<(), Trouble> {
         let agent = owner.map(|owner| self.agents.get(owner)).transpose()?;
         let known: Vec<&str> = self.tools.descriptions().map(|tool| tool.name).collect();
         if !known.contains(&tool) {
@@ -29,7 +30,9 @@ impl Server {
             return Err(Trouble::new("unknown_tool", message));
         }
         if tool == "bash" && agent.as_ref().is_some_and(|agent| agent.is_disposed()) {
-            return Ok(reply(tool, &ToolReply::error(StartRefusal::OwnerDisposing)));
+            let refused = ToolReply::error(StartRefusal::OwnerDisposing);
+            self.deliver(tag, tool, refused.into());
+            return Ok(());
         }
         let command_of = (tool == "bash").then(|| agent.as_ref().map(|agent| agent.owner.key()));
         let in_flight = self.calls.begin(tag.as_ref(), command_of)?;
@@ -40,12 +43,22 @@ impl Server {
             abort: in_flight.token.clone(),
             background: in_flight.background.clone(),
         };
-        Ok(reply(tool, &self.tools.call(tool, &call).await))
+        let undelivered = self.tools.run(tool, &call).await;
+        // Whoever reads the reply may use its tag again.
+        drop(in_flight);
+        self.deliver(tag, tool, undelivered);
+        Ok(())
     }
-}
 
-fn reply(tool: &str, ToolReply { content, value, is_error }: &ToolReply) -> Value {
-    json!({"tool": tool, "content": content, "value": value, "is_error": is_error})
+    /// What was read counts as read when its reply is on its way: not later, or it might be
+    /// told twice, and in the order of the replies, since the next read of the same task may
+    /// begin from here on.
+    fn deliver(&self, tag: &Option<Value>, tool: &str, undelivered: Undelivered) {
+        let _one_at_a_time = self.delivering.lock().unwrap_or_else(PoisonError::into_inner);
+        let ToolReply { content, value, is_error } = undelivered.deliver();
+        let reply = json!({"tool": tool, "content": content, "value": value, "is_error": is_error});
+        self.reply(tag.clone(), reply);
+    }
 }
 
 /// The calls in flight.

@@ -11,7 +11,7 @@ use std::{
     future::Future,
     pin::{Pin, pin},
     process::ExitCode,
-    sync::Arc,
+    sync::{Arc, Mutex},
     task::Poll,
     time::Duration,
 };
@@ -80,6 +80,7 @@ enum Ended {
 struct Server {
     service: TaskService,
     tools: Pipeline,
+    delivering: Mutex<()>,
     agents: Agents,
     calls: Calls,
     observers: Observers,
@@ -106,7 +107,8 @@ impl Server {
         let agents = Agents::new(service.clone(), output.clone());
         let (calls, observers) = (Calls::default(), Observers::default());
         let requests = TaskTracker::new();
-        Ok(Self { service, tools, agents, calls, observers, requests, output })
+        let delivering = Mutex::default();
+        Ok(Self { service, tools, delivering, agents, calls, observers, requests, output })
     }
 
     fn report_changes(self: &Arc<Self>) -> Result<Guard, Failure> {
@@ -144,8 +146,19 @@ impl Server {
         };
         let server = Arc::clone(self);
         let mut answer = Box::pin(async move {
-            let reply = server.answer(&tag, request).await;
-            server.reply(tag, reply.unwrap_or_else(|trouble| trouble.reply()));
+            let reply = match request {
+                Request::Call { owner, tool, args } => {
+                    let called = server.call(&tag, owner.as_deref(), &tool, args).await;
+                    called.err().map(|trouble| trouble.reply())
+                }
+                request => {
+                    let reply = server.answer(request).await;
+                    Some(reply.unwrap_or_else(|trouble| trouble.reply()))
+                }
+            };
+            if let Some(reply) = reply {
+                server.reply(tag, reply);
+            }
         });
         if !is_ready_at_once(answer.as_mut()).await {
             self.requests.spawn(answer);
@@ -162,12 +175,9 @@ impl Server {
         self.output.send(&Value::Object(fields));
     }
 
-    async fn answer(&self, tag: &Option<Value>, request: Request) -> Result<Value, Trouble> {
+    async fn answer(&self, request: Request) -> Result<Value, Trouble> {
         match request {
             Request::Open { owner, session, cwd } => self.open(&owner, &session, cwd),
-            Request::Call { owner, tool, args } => {
-                self.call(tag, owner.as_deref(), &tool, args).await
-            }
             Request::Abort { call } => self.calls.abort(&call).map(|()| json!({"ok": true})),
             Request::Background { call } => {
                 self.calls.to_background(&call).map(|()| json!({"ok": true}))
@@ -205,7 +215,7 @@ impl Server {
                 let orphans = disposal.await.map_err(|error| broken(&error))?;
                 Ok(json!({"ok": true, "orphans": orphans}))
             }
-            Request::Observe { .. } | Request::Shutdown {} => {
+            Request::Call { .. } | Request::Observe { .. } | Request::Shutdown {} => {
                 unreachable!("it is not answered here")
             }
         }

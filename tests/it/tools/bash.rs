@@ -1,53 +1,23 @@
-//! The tools, called as a harness in the same process does.
+//! `bash`, and the three controls on what it starts.
 
 use std::time::Duration;
 
-use longrun_tokio::{
-    Builder, NoticePolicy, OwnerScope, TaskService,
-    bash::{BashConfig, BashExecutor},
-    core::controls::ControlsConfig,
-    tools::{Bash, BashOptions, Call, Controls, OnTimeout},
-};
-use serde_json::{Value, json};
+use longrun_tokio::tools::{BashOptions, Call, OnTimeout, Tool};
+use serde_json::json;
 
-struct Harness {
-    service: TaskService,
-    controls: Controls,
-    agent: OwnerScope,
-    folder: tempfile::TempDir,
-}
-
-impl Harness {
-    fn new() -> Self {
-        let service = Builder::new().build().unwrap();
-        let (config, notices) = (ControlsConfig::default(), NoticePolicy::default());
-        let controls = Controls::mount(&service, &service.root(), config, notices).unwrap();
-        let agent = service.owner("s").open().unwrap();
-        Self { service, controls, agent, folder: tempfile::tempdir().unwrap() }
-    }
-
-    fn bash(&self, options: BashOptions) -> Bash {
-        let config = BashConfig {
-            drain: Duration::from_millis(50),
-            grace: Duration::from_millis(500),
-            ..BashConfig::new(self.folder.path())
-        };
-        let executor = BashExecutor::new(config).unwrap();
-        Bash::new(self.service.clone(), executor, options)
-    }
-}
+use super::Harness;
 
 // contract: S6
 #[tokio::test]
 async fn a_call_that_was_aborted_before_it_began_starts_nothing() {
     let harness = Harness::new();
-    let bash = harness.bash(BashOptions::default());
+    let tools = harness.tools(BashOptions::default());
     for run_in_background in [true, false] {
         let args = json!({"command": "touch ran", "run_in_background": run_in_background});
         let call = Call::of(&harness.agent, args);
         call.abort.cancel();
-        let reply = bash.call(&call).await;
-        assert!(reply.is_error && reply.text.contains("nothing was started"), "{reply:?}");
+        let reply = tools.call("bash", &call).await;
+        assert!(reply.is_error && reply.text().contains("nothing was started"), "{reply:?}");
     }
     assert!(harness.agent.list().is_empty());
     assert!(!harness.folder.path().join("ran").exists());
@@ -63,8 +33,8 @@ async fn where_the_background_is_off_it_is_not_offered_and_not_taken() {
     assert_eq!(described.input_schema["properties"].get("run_in_background"), None);
     assert!(!described.description.contains("background"));
     let args = json!({"command": "touch ran", "run_in_background": true});
-    let reply = bash.call(&Call::of(&harness.agent, args)).await;
-    assert!(reply.is_error && reply.text.contains("foreground"), "{reply:?}");
+    let reply = harness.call(&harness.tools(options), "bash", args).await;
+    assert!(reply.is_error && reply.text().contains("foreground"), "{reply:?}");
     assert!(harness.agent.list().is_empty() && !harness.folder.path().join("ran").exists());
 }
 
@@ -72,31 +42,37 @@ async fn where_the_background_is_off_it_is_not_offered_and_not_taken() {
 #[tokio::test]
 async fn the_tools_have_names_schemas_cards_and_values_for_code() {
     let harness = Harness::new();
-    let bash = harness.bash(BashOptions::default());
+    let tools = harness.tools(BashOptions::default());
     let args = json!({"command": "echo out", "run_in_background": true});
-    let started = bash.call(&Call::of(&harness.agent, args)).await;
+    let started = harness.call(&tools, "bash", args).await;
     assert_eq!(started.value, json!({"kind": "background", "taskId": "bash-1"}));
 
     let args = json!({"task_id": "bash-1", "wait": true});
-    let output = harness.controls.task_output(&Call::of(&harness.agent, args)).await;
+    let output = harness.call(&tools, "task_output", args).await;
     let task = output.value["task"].clone();
     assert_eq!(output.value["text"], "out\n");
     let mut fields: Vec<&String> = task.as_object().unwrap().keys().collect();
     fields.sort();
     assert_eq!(fields, ["detail", "finishedAt", "id", "kind", "label", "startedAt", "status"]);
-    let list = harness.controls.task_list(&Call::of(&harness.agent, json!({})));
+    let list = harness.call(&tools, "task_list", json!({})).await;
     assert_eq!(list.value, json!([task]));
-    let kill = Call::of(&harness.agent, json!({"task_id": "bash-1"}));
-    let killed = harness.controls.task_kill(&kill);
+    let killed = harness.call(&tools, "task_kill", json!({"task_id": "bash-1"})).await;
     assert_eq!(killed.value, json!({"outcome": "already-finished", "task": task}));
 
-    let shown = harness.controls.descriptions().map(|tool| {
-        assert_eq!(tool.input_schema["additionalProperties"], false, "{tool:?}");
-        (tool.name, format!("{:?}", tool.card))
-    });
-    let expected = [("task_output", "Read"), ("task_list", "Read"), ("task_kill", "Execute")];
+    let shown: Vec<(&str, String)> = tools
+        .descriptions()
+        .map(|tool| {
+            assert_eq!(tool.input_schema["additionalProperties"], false, "{tool:?}");
+            (tool.name, format!("{:?}", tool.card))
+        })
+        .collect();
+    let expected = [
+        ("task_output", "Read"),
+        ("task_list", "Read"),
+        ("task_kill", "Execute"),
+        ("bash", "Execute"),
+    ];
     assert_eq!(shown, expected.map(|(name, card)| (name, card.to_owned())));
-    assert_ne!(started.value, Value::Null);
 }
 
 // contract: M8, M9
@@ -105,14 +81,14 @@ async fn every_text_about_a_capped_command_is_within_its_cap() {
     let harness = Harness::new();
     for limit in [8, 32, 64, 80] {
         let options = BashOptions { output_limit_bytes: Some(limit), ..BashOptions::default() };
-        let bash = harness.bash(options);
+        let tools = harness.tools(options);
         let args = json!({"command": "seq 1 200; echo né", "run_in_background": true});
-        let started = bash.call(&Call::of(&harness.agent, args)).await;
+        let started = harness.call(&tools, "bash", args).await;
         let id = &started.value["taskId"];
         let args = json!({"task_id": id, "wait": true});
-        let output = harness.controls.task_output(&Call::of(&harness.agent, args)).await;
-        let kill = Call::of(&harness.agent, json!({"task_id": id}));
-        for text in [output.text, harness.controls.task_kill(&kill).text] {
+        let output = harness.call(&tools, "task_output", args).await;
+        let killed = harness.call(&tools, "task_kill", json!({"task_id": id})).await;
+        for text in [output.text(), killed.text()] {
             assert!(text.len() as u64 <= limit, "{limit}: {text:?}");
             assert!(text.ends_with(']'), "{limit}: the end of the status is kept: {text:?}");
         }
@@ -130,17 +106,18 @@ async fn where_the_background_is_off_leftovers_are_ended_and_nothing_is_moved() 
         ..BashOptions::default()
     };
     let bash = harness.bash(options);
+    let tools = harness.tools(options);
     assert!(bash.description().description.contains("exceeds its timeout is ended"));
     let call = Call::of(&harness.agent, json!({"command": "sleep 600 & sleep 600 &"}));
     call.background.ask();
-    let reply = bash.call(&call).await;
+    let reply = tools.call("bash", &call).await;
     let expected = "(no output)\n[2 processes outlived the shell and were ended]\n\
                     [not moved to the background: commands run in the foreground here]";
-    assert_eq!((reply.text.as_str(), reply.is_error), (expected, false));
-    let call = Call::of(&harness.agent, json!({"command": "sleep 600", "timeout_ms": 20}));
-    let reply = bash.call(&call).await;
+    assert_eq!((reply.text().as_str(), reply.is_error), (expected, false));
+    let args = json!({"command": "sleep 600", "timeout_ms": 20});
+    let reply = harness.call(&tools, "bash", args).await;
     assert_eq!(reply.value["timedOut"], true, "{reply:?}");
-    assert!(reply.text.contains("[not moved to the background: "), "{reply:?}");
+    assert!(reply.text().contains("[not moved to the background: "), "{reply:?}");
     assert!(harness.agent.list().is_empty());
 }
 
@@ -166,7 +143,7 @@ async fn whatever_comes_first_decides_and_each_byte_comes_once() {
     let (mut moved, mut stayed) = (0, 0);
     for round in 0_u64..48 {
         let on_timeout = [OnTimeout::Kill, OnTimeout::Background][usize::from(round % 2 == 0)];
-        let bash = harness.bash(BashOptions { on_timeout, ..BashOptions::default() });
+        let tools = harness.tools(BashOptions { on_timeout, ..BashOptions::default() });
         // Every mix of early and late, within the time that the command takes.
         let [abort, ask, timeout] = [round % 3, round / 3 % 4, round / 12].map(|n| 4 + n * 12);
         let args = json!({"command": "echo one; sleep 0.02; echo two", "timeout_ms": timeout});
@@ -183,14 +160,15 @@ async fn whatever_comes_first_decides_and_each_byte_comes_once() {
                 },
             )
         };
-        let (reply, _) = tokio::join!(bash.call(&call), wishes);
+        let (reply, _) = tokio::join!(tools.call("bash", &call), wishes);
         let value = &reply.value;
         if value["kind"] == "background" {
             moved += 1;
             let args = json!({"task_id": value["taskId"], "wait": true});
-            let read = harness.controls.task_output(&Call::of(&harness.agent, args)).await;
-            assert!(read.text.ends_with("[status: completed, exit code: 0]"), "{read:?}");
-            let before = reply.text.rsplit_once('\n').unwrap().0.replace("(no output yet)", "");
+            let read = harness.call(&tools, "task_output", args).await;
+            assert!(read.text().ends_with("[status: completed, exit code: 0]"), "{read:?}");
+            let text = reply.text();
+            let before = text.rsplit_once('\n').unwrap().0.replace("(no output yet)", "");
             let all = format!("{before}\n{}", read.value["text"].as_str().unwrap());
             assert_eq!(all.split_whitespace().collect::<Vec<_>>(), ["one", "two"], "{reply:?}");
         } else {
