@@ -88,13 +88,14 @@ impl Tool for Bash {
     fn description(&self) -> ToolDescription {
         let config = self.executor.config();
         let mut properties = json!({
-            "command": {"type": "string", "minLength": 1, "description": "The bash command."},
+            "command": {"type": "string", "pattern": "\\S", "description": "The bash command."},
             "description": {
                 "type": "string",
                 "description": "What it does, in a few words, for the user.",
             },
             "timeout_ms": {
                 "type": "number",
+                "exclusiveMinimum": 0,
                 "description": format!(
                     "How many milliseconds it may take in the foreground. Default: {}; longer \
                      than {} counts as {}.",

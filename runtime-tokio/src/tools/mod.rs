@@ -32,6 +32,9 @@
 //! # }
 //! ```
 
+#[doc = include_str!("../../MODEL.md")]
+pub mod what_the_model_sees {}
+
 mod args;
 mod bash;
 mod bash_args;

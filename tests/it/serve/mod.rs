@@ -2,6 +2,7 @@
 
 mod background;
 mod bad_input;
+mod bad_model;
 pub(crate) mod driver;
 mod ends;
 mod leftovers;

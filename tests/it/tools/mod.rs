@@ -2,15 +2,21 @@
 
 mod bash;
 mod caps;
+mod offered;
 mod pipeline;
+mod reads;
+mod schema;
 mod scripted;
+mod several;
+mod texts;
 
 use std::time::Duration;
 
 use longrun_tokio::{
-    Builder, NoticePolicy, OwnerScope, TaskService,
+    Builder, NoticePolicy, Outcome, OwnerScope, TaskService, TaskSpec,
     bash::{BashConfig, BashExecutor},
     core::controls::ControlsConfig,
+    testing::FakeProducer,
     tools::{Bash, BashOptions, Call, Controls, Pipeline, ToolReply},
 };
 use serde_json::Value;
@@ -24,8 +30,12 @@ struct Harness {
 
 impl Harness {
     fn new() -> Self {
+        Self::with(ControlsConfig::default())
+    }
+
+    fn with(config: ControlsConfig) -> Self {
         let service = Builder::new().build().unwrap();
-        let (config, notices) = (ControlsConfig::default(), NoticePolicy::default());
+        let notices = NoticePolicy::default();
         let controls = Controls::mount(&service, &service.root(), config, notices).unwrap();
         let agent = service.owner("s").open().unwrap();
         Self { service, controls, agent, folder: tempfile::tempdir().unwrap() }
@@ -41,9 +51,36 @@ impl Harness {
         Bash::new(self.service.clone(), executor, options)
     }
 
+    /// The three controls alone.
+    fn controls(&self) -> Pipeline {
+        Pipeline::new().tools(self.controls.tools())
+    }
+
+    /// A task of the agent's with that output; ended, if it says how.
+    async fn task(&self, spec: TaskSpec, output: &str, end: Option<Outcome>) -> FakeProducer {
+        let producer = FakeProducer::stream();
+        let id = self.agent.start(spec, || producer.hooks()).unwrap();
+        producer.write(output);
+        if let Some(end) = end {
+            producer.settle(end);
+            let ended = || self.service.get(&id, &self.agent.caller()).unwrap().finished_at_ms;
+            while ended().is_none() {
+                tokio::task::yield_now().await;
+            }
+        }
+        producer
+    }
+
     /// The three controls and `bash`.
     fn tools(&self, options: BashOptions) -> Pipeline {
         Pipeline::new().tools(self.controls.tools()).tool(self.bash(options))
+    }
+
+    /// All four, with every default.
+    fn plain_tools(&self) -> Pipeline {
+        let executor = BashExecutor::new(BashConfig::new(self.folder.path())).unwrap();
+        let bash = Bash::new(self.service.clone(), executor, BashOptions::default());
+        self.controls().tool(bash)
     }
 
     async fn call(&self, tools: &Pipeline, tool: &str, args: Value) -> ToolReply {

@@ -161,7 +161,7 @@ impl Policy for Script {
                 Origin::AfterPanics => panic!("{}", self.1),
                 Origin::AbortedInAfter => {
                     call.abort.cancel();
-                    pending().await
+                    pending::<()>().await;
                 }
                 Origin::ManyBlocks | Origin::NoText => {
                     let reply = ToolReply { content: self.blocks(), ..self.answer() };

@@ -27,6 +27,9 @@ pub(crate) struct Options {
     /// The longest that task_output waits.
     #[arg(long, value_name = "MS", default_value_t = 600_000)]
     max_wait_timeout_ms: u64,
+    /// Let task_output take several ids in one call, as `task_ids` and `until`.
+    #[arg(long)]
+    task_ids: bool,
     /// Whether an idle owner is woken when a task has ended.
     #[arg(long, value_enum, default_value_t = DeliveryOption::Quiet)]
     delivery: DeliveryOption,
@@ -103,7 +106,8 @@ impl Options {
     }
 
     pub(super) fn controls(&self) -> Result<ControlsConfig, InvalidControlsConfig> {
-        ControlsConfig::new(self.wait_timeout_ms, self.max_wait_timeout_ms)
+        let config = ControlsConfig::new(self.wait_timeout_ms, self.max_wait_timeout_ms)?;
+        Ok(if self.task_ids { config.with_task_ids() } else { config })
     }
 
     pub(super) fn notices(&self) -> NoticePolicy {
