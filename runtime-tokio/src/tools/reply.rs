@@ -6,8 +6,9 @@ use longrun_shared::core::controls::line_within;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-/// The longest text of an error, in characters: it may repeat what a model sent.
-const MAX_ERROR_CHARS: usize = 1000;
+/// The longest end of an error's text that is kept, and the longest beginning, in bytes: it
+/// may repeat what a model sent. What was expected, and what to do, comes last.
+const MAX_END_BYTES: usize = 1000;
 
 /// One block of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,11 +58,11 @@ impl ToolReply {
     }
 
     /// A failure, or a denial: one line that says what was expected, what came, and what
-    /// to do. Control characters are shown escaped, and a text of more than 1,000
-    /// characters is cut.
+    /// to do. Control characters are shown escaped, and of a text of more than 2,000 bytes
+    /// the middle is left out.
     #[must_use]
     pub fn error(text: impl fmt::Display) -> Self {
-        let text = line_within(&text.to_string(), MAX_ERROR_CHARS);
+        let text = both_ends(line_within(&text.to_string(), usize::MAX));
         Self { content: vec![Content::Text(text)], value: Value::Null, is_error: true }
     }
 
@@ -74,6 +75,15 @@ impl ToolReply {
         });
         texts.collect::<Vec<_>>().join("\n")
     }
+}
+
+fn both_ends(text: String) -> String {
+    if text.len() <= 2 * MAX_END_BYTES {
+        return text;
+    }
+    let head = text.floor_char_boundary(MAX_END_BYTES);
+    let tail = text.ceil_char_boundary(text.len() - MAX_END_BYTES);
+    format!("{}…{}", &text[..head], &text[tail..])
 }
 
 /// A result on its way to the model, with what it will have been told once it is there.

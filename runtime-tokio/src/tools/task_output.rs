@@ -154,7 +154,7 @@ impl TaskOutput {
         }
         let collected = self.0.service.collect(&ids, &call.caller(), wait, call.abort.cancelled());
         let collected = collected.await.map_err(|error| match error {
-            CollectError::Aborted => "the call was aborted; the tasks go on".to_owned(),
+            CollectError::Aborted => "the wait for the tasks was aborted; they go on".to_owned(),
             error => error.to_string(),
         })?;
         for (id, collected) in collected {
@@ -213,7 +213,7 @@ fn refused(id: &TaskId, error: &CollectError) -> String {
         return controls::unknown_task_text(id.as_str());
     }
     match error {
-        CollectError::Aborted => format!("the call was aborted; task {id} goes on"),
+        CollectError::Aborted => format!("the wait for task {id} was aborted; the task goes on"),
         CollectError::Read(ReadError::Reader(why)) => format!(
             "the output of task {id} could not be read: {}; nothing was taken, try again",
             one_line(&why.to_string())

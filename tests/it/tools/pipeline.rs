@@ -155,6 +155,18 @@ async fn the_stages_come_in_order_and_the_first_policy_is_the_outermost() {
     assert!(told(Origin::AfterFails).await.ends_with("a after, b after an error"));
 }
 
+// contract: M11
+#[test]
+fn an_error_is_one_line_of_bounded_length_that_keeps_both_its_ends() {
+    for (repeated, times) in [("x\n", 5000), ("界", 5000), ("\u{1b}", 5000), ("y", 200)] {
+        let reply = ToolReply::error(format!("begin {} expected the end", repeated.repeat(times)));
+        let text = reply.text();
+        assert!(text.starts_with("begin ") && text.ends_with(" expected the end"), "{text}");
+        assert!(text.len() <= 2003 && !text.contains(char::is_control), "{text}");
+        assert_eq!(text.contains('…'), times > 200);
+    }
+}
+
 // contract: M10
 #[tokio::test]
 async fn a_tool_that_is_not_there_is_an_error_that_names_those_that_are() {

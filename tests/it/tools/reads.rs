@@ -84,7 +84,7 @@ async fn a_read_that_is_held_by_nobody_any_more_holds_up_nobody() {
     let (aborted, ()) = tokio::join!(tools.call("task_output", &waiting), async {
         waiting.abort.cancel();
     });
-    assert_eq!(aborted.text(), "the call was aborted; task fake-1 goes on");
+    assert_eq!(aborted.text(), "the wait for task fake-1 was aborted; the task goes on");
     drop(held);
 }
 

@@ -90,7 +90,7 @@ async fn what_is_read_of_several_counts_once_it_is_delivered() {
     let (reply, ()) = tokio::join!(tools.call("task_output", &call), async { call.abort.cancel() });
     assert_eq!(
         (reply.text().as_str(), reply.value),
-        ("the call was aborted; the tasks go on", Value::Null)
+        ("the wait for the tasks was aborted; they go on", Value::Null)
     );
 }
 
