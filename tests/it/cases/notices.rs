@@ -25,7 +25,7 @@ fn bug_18_every_end_is_announced_once_however_many_come_together() {
     });
     assert_eq!(sorted(told), few);
 
-    for round in 0..5 {
+    for round in 0..10 {
         let command = format!("until [ -e go{round} ]; do sleep 0.05; done");
         let ids: Vec<String> = (0..AT_ONCE).map(|_| serve.start_command("a", &command)).collect();
         serve.make(&format!("go{round}"));

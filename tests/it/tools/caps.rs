@@ -1,10 +1,10 @@
 //! The producer's cap on every text of a control, whatever that comes from.
 
 use longrun_tokio::{
-    Outcome as Ended, TaskSpec,
+    BoxError, Outcome as Ended, OwnerScope, Status, TaskSpec,
     core::controls::status_line,
     testing::{FakeProducer, OnCancel},
-    tools::{Call, Pipeline, ToolReply},
+    tools::{BoxFuture, Call, Policy, ToolDescription, ToolReply, Verdict, single_text},
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -93,9 +93,7 @@ impl Case {
         if self.trouble == Trouble::Producer {
             producer.set_reader_fails(true);
         }
-        let tools = Pipeline::new()
-            .tools(harness.controls.tools())
-            .policy(Script(self.origin, self.text.clone()));
+        let tools = harness.controls().policy(Script(self.origin, self.text.clone()));
         let mut args = json!({"task_id": "pty-1"});
         if self.trouble == Trouble::Arguments {
             args["an argument that is not there"] = Value::Null;
@@ -113,17 +111,13 @@ impl Case {
             prop_assert_eq!(&reply.content, &kept, "a shape is kept");
             return Ok(());
         }
-        let text = longrun_tokio::tools::single_text(&mut reply.content).unwrap();
+        let text = single_text(&mut reply.content).unwrap();
         prop_assert!(text.len() as u64 <= self.cap, "{} bytes: {:?}", text.len(), text);
         if self.origin.delivers() && self.trouble == Trouble::None && self.tool == "task_output" {
             // The canonical value is whole, and the last line is the status, as far as it fits.
             prop_assert_eq!(&reply.value["text"], &json!(self.output));
             let task = &reply.value["task"];
-            let status = if self.ended {
-                longrun_tokio::Status::Completed
-            } else {
-                longrun_tokio::Status::Running
-            };
+            let status = if self.ended { Status::Completed } else { Status::Running };
             let line = status_line(status, task["detail"].as_str());
             let last = text.rsplit('\n').next().unwrap();
             prop_assert!(line.ends_with(last), "{:?} does not end in {:?}", text, line);
@@ -144,6 +138,40 @@ proptest! {
     }
 }
 
+/// Disposes the owner, so that no record is left, and then denies the call.
+struct Disposes(OwnerScope);
+
+impl Policy for Disposes {
+    fn before<'a>(
+        &'a self,
+        _: &'a ToolDescription,
+        _: &'a Call<'a>,
+    ) -> BoxFuture<'a, Result<Verdict, BoxError>> {
+        Box::pin(async {
+            self.0.dispose().await?;
+            Ok(Verdict::Answer(ToolReply::error("a denial that is far too long")))
+        })
+    }
+}
+
+// contract: M10
+#[tokio::test]
+async fn the_cap_is_looked_up_before_any_policy_runs() {
+    for tool in ["task_output", "task_kill"] {
+        let harness = Harness::new();
+        let agent = harness.service.owner("another").open().unwrap();
+        let producer = FakeProducer::stream();
+        let spec = TaskSpec::new("pty", "a label").output_limit_bytes(8);
+        agent.start(spec, || producer.hooks()).unwrap();
+        let owner = harness.service.owner("another").open().unwrap();
+        let tools = harness.controls().policy(Disposes(agent));
+        let call = Call::of(&owner, json!({"task_id": "pty-1"}));
+        assert_eq!(tools.call(tool, &call).await.text(), "uncated]");
+        let after = harness.controls().call(tool, &call).await.text();
+        assert!(after.starts_with("unknown task"), "the record is gone: {after}");
+    }
+}
+
 // contract: M10, A2
 #[tokio::test]
 async fn the_cap_of_a_task_that_the_caller_cannot_see_is_not_looked_up() {
@@ -152,7 +180,7 @@ async fn the_cap_of_a_task_that_the_caller_cannot_see_is_not_looked_up() {
     let spec = TaskSpec::new("pty", "a label").output_limit_bytes(8);
     harness.agent.start(spec, || producer.hooks()).unwrap();
     let stranger = harness.service.owner("another").open().unwrap();
-    let tools = Pipeline::new().tools(harness.controls.tools());
+    let tools = harness.controls();
     for tool in ["task_output", "task_kill"] {
         let args = json!({"task_id": "pty-1"});
         let foreign = tools.call(tool, &Call::of(&stranger, args.clone())).await.text();
