@@ -9,7 +9,7 @@
 //! | module | what it is | feature |
 //! |---|---|---|
 //! | [`bash`], [`process`] | commands, each in a session of its own (Linux) | `bash`, on by default |
-//! | `tools` | `bash`, `task_output`, `task_list`, `task_kill` as JSON in, text out | `tools` |
+//! | `tools` | `bash`, `task_output`, `task_list`, `task_kill` as JSON in, text out, and a pipeline of policies around them | `tools` |
 //! | `record` | a live service as a trace that the simulation replays | `record` |
 //! | `testing` | fakes for the tests of a harness | `testing` |
 //! | `cli` | the command `longrun` | `cli` |

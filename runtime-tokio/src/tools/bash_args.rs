@@ -67,11 +67,12 @@ fn timeout(args: &Map<String, Value>, wrong: &mut Vec<String>) -> Option<f64> {
 
 fn flag(args: &Map<String, Value>, allowed: bool, wrong: &mut Vec<String>) -> bool {
     match args.get("run_in_background") {
-        None | Some(Value::Null) => false,
+        None => false,
         Some(_) if !allowed => {
             wrong.push("`run_in_background`: commands run in the foreground here".to_owned());
             false
         }
+        Some(Value::Null) => false,
         Some(Value::Bool(value)) => *value,
         Some(other) => {
             let got = arg(other);
@@ -106,9 +107,11 @@ mod tests {
     // contract: P2
     #[test]
     fn a_forced_background_argument_is_refused_where_it_is_not_offered() {
-        let args = json!({"command": "true", "run_in_background": false});
-        let error = BashArgs::parse(&args, false).unwrap_err();
-        assert!(error.contains("foreground"), "{error}");
+        for forced in [json!(true), json!(false), json!(null)] {
+            let args = json!({"command": "true", "run_in_background": forced});
+            let error = BashArgs::parse(&args, false).unwrap_err();
+            assert!(error.contains("foreground"), "{error}");
+        }
     }
 
     #[test]

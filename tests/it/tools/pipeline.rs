@@ -82,6 +82,37 @@ async fn a_call_whose_future_is_dropped_is_let_go_of_and_never_committed() {
     assert_eq!(counts.of(), [2, 0, 2, 1]);
 }
 
+/// Gives up on what it is wrapped around, at once.
+struct GivesUp;
+
+impl Policy for GivesUp {
+    fn around<'a>(
+        &'a self,
+        _: &'a ToolDescription,
+        _: &'a Call<'a>,
+        next: Next<'a>,
+    ) -> BoxFuture<'a, Result<Undelivered, BoxError>> {
+        Box::pin(async {
+            let gave_up = || Undelivered::error("it took too long");
+            Ok(next.run().now_or_never().unwrap_or_else(gave_up))
+        })
+    }
+}
+
+// contract: M10, P1
+#[tokio::test]
+async fn a_policy_that_gives_up_on_the_tool_drops_what_it_was_doing() {
+    let counts = Arc::new(Counts::default());
+    let tools = Pipeline::new().tool(Counting(Arc::clone(&counts))).policy(GivesUp);
+    let reply = tools.call("count", &Call::unowned(json!({"wait": true}))).await;
+    assert_eq!((reply.text().as_str(), counts.of()), ("it took too long", [1, 0, 1, 1]));
+    // A command in the foreground is ended.
+    let harness = Harness::new();
+    let tools = harness.tools(BashOptions::default()).policy(GivesUp);
+    let reply = harness.call(&tools, "bash", json!({"command": "sleep 600"})).await;
+    assert!(reply.is_error && harness.agent.list().is_empty(), "{reply:?}");
+}
+
 /// Notes each stage.
 struct Noting(&'static str, Arc<Mutex<Vec<String>>>);
 

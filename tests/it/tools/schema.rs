@@ -104,15 +104,15 @@ fn real_calls_are_taken_by_schema_and_tool_alike() {
 /// A value that an argument might have, mostly near what is taken.
 fn any_value() -> impl Strategy<Value = Value> {
     let one = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        prop::sample::select(vec![0.0, -0.0, 1.0, 0.5, -1.0, 2_147_483_647.0, 2_147_483_648.0])
+        3 => Just(Value::Null),
+        2 => any::<bool>().prop_map(Value::from),
+        1 => prop::sample::select(vec![0.0, -0.0, 1.0, 0.5, -1.0, 2_147_483_647.0, 2_147_483_648.0])
             .prop_map(Value::from),
-        any::<f64>().prop_map(Value::from),
-        any::<i64>().prop_map(Value::from),
-        prop::sample::select(vec!["", " ", "\n\t", "x", "bash-1", "any", "all", "../x", "é"])
+        1 => any::<f64>().prop_map(Value::from),
+        1 => any::<i64>().prop_map(Value::from),
+        1 => prop::sample::select(vec!["", " ", "\n\t", "x", "bash-1", "any", "all", "../x", "é"])
             .prop_map(Value::from),
-        Just(json!({})),
+        1 => Just(json!({})),
     ];
     prop_oneof![
         4 => one.clone(),
@@ -121,24 +121,32 @@ fn any_value() -> impl Strategy<Value = Value> {
     ]
 }
 
+/// Some of the arguments of a call that could be, and some others on top.
 fn any_args() -> impl Strategy<Value = Value> {
-    let keys = [
-        "command",
-        "description",
-        "timeout_ms",
-        "workdir",
-        "run_in_background",
-        "task_id",
-        "task_ids",
-        "until",
-        "wait",
-        "reason",
-        "x",
+    let whole = [
+        json!({
+            "command": "true", "description": "x", "timeout_ms": 5, "workdir": "/",
+            "run_in_background": true,
+        }),
+        json!({"task_id": "bash-1", "wait": true, "timeout_ms": 5}),
+        json!({"task_ids": ["bash-1", "x"], "until": "all", "wait": true, "timeout_ms": 5}),
+        json!({"task_id": "bash-1", "reason": "x"}),
+        json!({}),
     ];
-    let one = (prop::sample::select(keys.to_vec()), any_value());
-    let object = prop::collection::vec(one, 0..6).prop_map(|args| {
-        let args = args.into_iter().map(|(key, value)| (key.to_owned(), value));
-        Value::Object(args.collect::<Map<_, _>>())
+    let keys: Vec<String> = whole
+        .iter()
+        .flat_map(|call| call.as_object().unwrap().keys().cloned())
+        .chain(["x".to_owned()])
+        .collect();
+    let some = (prop::sample::select(whole.to_vec()), any::<u8>()).prop_map(|(call, kept)| {
+        let Value::Object(call) = call else { unreachable!("each is an object") };
+        let kept = call.into_iter().zip(0..).filter(|(_, place)| kept >> place & 3 != 0);
+        kept.map(|(arg, _)| arg).collect::<Map<_, _>>()
+    });
+    let others = prop::collection::vec((prop::sample::select(keys), any_value()), 0..3);
+    let object = (some, others).prop_map(|(mut args, others)| {
+        args.extend(others);
+        Value::Object(args)
     });
     prop_oneof![12 => object, 1 => any_value()]
 }
@@ -162,7 +170,7 @@ fn as_offered(args: &Value, description: &ToolDescription) -> Value {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4_000))]
+    #![proptest_config(ProptestConfig::with_cases(6_000))]
     // contract: M1, M3, P2
     #[test]
     fn what_the_schema_takes_the_tool_takes_and_the_other_way_round(args in any_args()) {

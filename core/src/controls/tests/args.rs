@@ -56,7 +56,7 @@ fn a_timeout_out_of_range_is_refused_with_the_range_only_if_it_is_used() {
         (2_147_483_648.0, "2147483648"),
     ] {
         let timeout = ("timeout_ms", Arg::Number(ms));
-        assert_eq!(wait_of(&[timeout.clone()]), Ok(None));
+        assert_eq!(wait_of(core::slice::from_ref(&timeout)), Ok(None));
         assert_eq!(
             wait_of(&[("wait", Arg::Bool(true)), timeout]).unwrap_err(),
             format!(
