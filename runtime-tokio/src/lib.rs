@@ -29,6 +29,7 @@ mod clock;
 pub mod process;
 #[cfg(feature = "record")]
 pub mod record;
+pub mod subagent;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod timer;

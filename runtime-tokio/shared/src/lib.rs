@@ -13,7 +13,8 @@ mod gate;
 mod inbox;
 mod observe;
 mod owner;
-mod panics;
+#[doc(hidden)]
+pub mod panics;
 mod producer;
 mod read;
 mod runtime;

@@ -43,6 +43,8 @@ mod foreground;
 mod pipeline;
 mod policy;
 mod reply;
+mod subagent;
+mod subagent_args;
 mod task_output;
 mod tool;
 
@@ -60,6 +62,7 @@ pub use self::{
     pipeline::{Next, Pipeline},
     policy::{Policy, Verdict},
     reply::{Content, Delivery, ToolReply, Undelivered, single_text},
+    subagent::{Subagent, SubagentOptions},
     tool::{Finalizer, Tool},
 };
 
