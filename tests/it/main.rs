@@ -5,6 +5,7 @@ mod adapter;
 mod cases;
 mod corpora;
 mod serve;
+mod subagent;
 mod tidy;
 mod tools;
 mod vectors;

@@ -21,13 +21,13 @@ const PRESENTATION: [(&str, &str); 5] = [
 
 /// A finished environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Environment {
-    pub(super) vars: BTreeMap<OsString, OsString>,
+pub(crate) struct Environment {
+    pub(crate) vars: BTreeMap<OsString, OsString>,
     /// The names kept back, sorted.
-    pub(super) withheld: Vec<OsString>,
+    pub(crate) withheld: Vec<OsString>,
 }
 
-pub(super) fn compose(
+pub(crate) fn compose(
     host: impl Iterator<Item = (OsString, OsString)>,
     passed: &[OsString],
     requested: &[(OsString, OsString)],

@@ -7,7 +7,7 @@
 //! in [`process`](crate::process).
 
 mod config;
-mod env;
+pub(crate) mod env;
 mod exit;
 mod foreground;
 mod live;

@@ -23,7 +23,8 @@
 //!   not reach it;
 //! - default signal handling: nothing blocked, nothing ignored, whatever the host does;
 //! - no descriptors but 0, 1 and 2. Its standard input is empty, or the text that it was
-//!   given; its outputs are pipes that are read until they close;
+//!   given; its outputs are pipes that are read until they close. Whoever converses with it
+//!   ([`Process::converse`]) has its standard input and output as pipes of his own;
 //! - the environment it was given, and `LONGRUN_TASK`, a mark by which it and its
 //!   descendants are found. Whoever runs such a runtime inside a task sees the outer mark
 //!   first, and its own after a colon. To hide from the end of its task on purpose, a
@@ -90,6 +91,7 @@
 mod before_exec;
 mod census;
 mod closed;
+mod conversation;
 mod custody;
 mod driver;
 mod exit;
@@ -123,13 +125,14 @@ use self::pidfd::Watched;
 use self::pipes::Pipe;
 use self::shared::{Facts, Shared, Want};
 use self::signals::{Kernel, Signaller};
-use self::spawn::Spawned;
+use self::spawn::{Input, Spawned};
 
 pub use longrun_core::output::{
     Cursor, Delta, LogChunk, Piece, Section, Stream, StreamText, TextCursor,
 };
 
 pub use self::closed::{Closed, Left, Signals};
+pub use self::conversation::Conversation;
 pub use self::exit::{Exit, SignalNumber};
 pub use self::guardian::disable_guardian;
 pub use self::spawn::{ProcessSpec, Resource, SpawnError, check_directory, check_program};
@@ -157,13 +160,35 @@ impl Process {
     ///
     /// If the current runtime has no I/O driver, as tokio itself does.
     pub fn spawn(spec: &ProcessSpec) -> Result<Self, SpawnError> {
-        Self::spawn_with(spec, &Kernel)
+        Ok(Self::spawn_with(spec, Input::Given, &Kernel)?.0)
     }
 
-    fn spawn_with(spec: &ProcessSpec, signals: &'static dyn Signaller) -> Result<Self, SpawnError> {
+    /// Starts a process to talk with: its standard input and output are handed out as
+    /// pipes, as they are. Its standard error is kept and read like any other's; of its
+    /// output nothing is kept, and nothing has to be read for it to be closed. Of `spec` the
+    /// `stdin` and, for the output, `memory_bytes` and `spill` are not used.
+    ///
+    /// # Errors
+    ///
+    /// As of [`spawn`](Self::spawn).
+    ///
+    /// # Panics
+    ///
+    /// As [`spawn`](Self::spawn).
+    pub fn converse(spec: &ProcessSpec) -> Result<(Self, Conversation), SpawnError> {
+        let (process, conversation) = Self::spawn_with(spec, Input::Piped, &Kernel)?;
+        let unpiped = || spawn::failure(spec, io::Error::other("no input pipe was made"));
+        Ok((process, conversation.ok_or_else(unpiped)?))
+    }
+
+    fn spawn_with(
+        spec: &ProcessSpec,
+        input: Input,
+        signals: &'static dyn Signaller,
+    ) -> Result<(Self, Option<Conversation>), SpawnError> {
         let runtime = Handle::try_current().map_err(|_| SpawnError::NoRuntime)?;
         let charge = Charge::take(&runtime, spec.grace);
-        let Spawned { kin, pidfd, stdout, stderr } = spawn::spawn(spec)?;
+        let Spawned { kin, pidfd, stdin, stdout, stderr } = spawn::spawn(spec, input)?;
         let charge = charge.of(&kin);
         let custody = Custody::new(kin, pidfd.map(Arc::new), signals);
         let shared = Arc::new(Shared::new(custody, charge, spec));
@@ -171,16 +196,20 @@ impl Process {
         let guard = Guard(Arc::clone(&shared));
         let fail = |source: io::Error| spawn::failure(spec, source);
         let leader = shared.custody.leader().map(Watched::new);
+        let (stdout, conversation) = match stdin {
+            Some(stdin) => (None, Some(Conversation::new(stdin, stdout).map_err(fail)?)),
+            None => (Some(stdout), None),
+        };
         let driver = Driver {
             guard,
             leader: leader.transpose().map_err(fail)?,
             stdout: Pipe::new(Stream::Stdout, stdout).map_err(fail)?,
-            stderr: Pipe::new(Stream::Stderr, stderr).map_err(fail)?,
+            stderr: Pipe::new(Stream::Stderr, Some(stderr)).map_err(fail)?,
             grace: spec.grace,
             drain: spec.drain,
         };
         runtime.spawn(driver.run());
-        Ok(Self { shared })
+        Ok((Self { shared }, conversation))
     }
 
     /// The pid of the leader, which is the number of the session too.

@@ -76,33 +76,39 @@ impl SharedOutput {
 #[derive(Debug)]
 pub(crate) struct Pipe {
     stream: Stream,
-    receiver: Receiver,
-    open: bool,
+    /// Until its end, or that of the reading.
+    receiver: Option<Receiver>,
     buffer: Vec<u8>,
     filled: usize,
 }
 
 impl Pipe {
-    /// Makes the reading end of a pipe readable from the current runtime.
-    pub(crate) fn new(stream: Stream, pipe: OwnedFd) -> io::Result<Self> {
-        let receiver = Receiver::from_owned_fd(pipe)?;
-        Ok(Self { stream, receiver, open: true, buffer: Vec::new(), filled: 0 })
+    /// Makes the reading end of a pipe readable from the current runtime. Without one
+    /// somebody else reads it.
+    pub(crate) fn new(stream: Stream, pipe: Option<OwnedFd>) -> io::Result<Self> {
+        let receiver = pipe.map(Receiver::from_owned_fd).transpose()?;
+        Ok(Self { stream, receiver, buffer: Vec::new(), filled: 0 })
+    }
+
+    fn is_open(&self) -> bool {
+        self.receiver.is_some()
     }
 
     /// Waits until a look is worth while.
     async fn readable(&self) -> io::Result<()> {
-        self.receiver.readable().await
+        match &self.receiver {
+            Some(receiver) => receiver.readable().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Reads what is there.
     fn look(&mut self) {
         self.filled = 0;
-        if !self.open {
-            return;
-        }
+        let Some(receiver) = &self.receiver else { return };
         self.buffer.resize(BUFFER_BYTES, 0);
-        match self.receiver.try_read(&mut self.buffer) {
-            Ok(0) => self.open = false,
+        match receiver.try_read(&mut self.buffer) {
+            Ok(0) => self.receiver = None,
             Ok(length) => self.filled = length,
             Err(error) => self.failed(&error),
         }
@@ -112,7 +118,7 @@ impl Pipe {
         use io::ErrorKind::{Interrupted, WouldBlock};
         if !matches!(error.kind(), Interrupted | WouldBlock) {
             tracing::warn!(%error, "an output pipe could not be read to its end");
-            self.open = false;
+            self.receiver = None;
         }
     }
 
@@ -127,14 +133,14 @@ impl Pipe {
             if !spill.is_unused() {
                 spill.write(bytes).await;
             }
-            if !self.open {
+            if !self.is_open() {
                 spill.finish().await;
             }
         }
         if !bytes.is_empty() {
             output.arrived(self.stream, bytes);
         }
-        if !self.open {
+        if !self.is_open() {
             output.ended(self.stream);
         }
     }
@@ -150,12 +156,15 @@ pub(crate) async fn drain(
 ) {
     let mut spilled = [spills.writer(Stream::Stdout), spills.writer(Stream::Stderr)];
     let mut looks = 0;
-    while stdout.open || stderr.open {
+    for pipe in [&stdout, &stderr].into_iter().filter(|pipe| !pipe.is_open()) {
+        output.ended(pipe.stream);
+    }
+    while stdout.is_open() || stderr.is_open() {
         tokio::select! {
-            ready = stdout.readable(), if stdout.open => {
+            ready = stdout.readable(), if stdout.is_open() => {
                 if let Err(error) = ready { stdout.failed(&error) }
             }
-            ready = stderr.readable(), if stderr.open => {
+            ready = stderr.readable(), if stderr.is_open() => {
                 if let Err(error) = ready { stderr.failed(&error) }
             }
         }

@@ -183,12 +183,23 @@ pub(crate) struct Spawned {
     pub(crate) kin: Kin,
     /// `None` if it ended and was reaped behind our back before we could look.
     pub(crate) pidfd: Option<OwnedFd>,
+    /// Of a process to talk with.
+    pub(crate) stdin: Option<OwnedFd>,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
 }
 
+/// What a process has as its standard input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// The text of the spec, or nothing.
+    Given,
+    /// A pipe.
+    Piped,
+}
+
 /// Starts it. When this returns, the program has been executed.
-pub(crate) fn spawn(spec: &ProcessSpec) -> Result<Spawned, SpawnError> {
+pub(crate) fn spawn(spec: &ProcessSpec, input: Input) -> Result<Spawned, SpawnError> {
     check_directory(&spec.cwd)?;
     let fail = |source| failure(spec, source);
     session::own_session().map_err(|source| match Resource::of(&source) {
@@ -203,7 +214,10 @@ pub(crate) fn spawn(spec: &ProcessSpec) -> Result<Spawned, SpawnError> {
         .env_clear()
         .envs(spec.env.iter().map(|(name, value)| (name, value)))
         .env(marker::NAME, marker::value(serial))
-        .stdin(stdin(spec.stdin.as_deref()).map_err(fail)?)
+        .stdin(match input {
+            Input::Given => stdin(spec.stdin.as_deref()).map_err(fail)?,
+            Input::Piped => Stdio::piped(),
+        })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     before_exec::detach_from_host(&mut command);
@@ -214,13 +228,14 @@ pub(crate) fn spawn(spec: &ProcessSpec) -> Result<Spawned, SpawnError> {
     let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
         return Err(fail(io::Error::other("no output pipes were made")));
     };
+    let stdin = child.stdin.take().map(Into::into);
     let session = Pid::from_child(&child);
     let (pidfd, started) = identify(session).map_err(|error| {
         abandon(session);
         fail(error)
     })?;
     let kin = Kin { session, started, serial };
-    Ok(Spawned { kin, pidfd, stdout: stdout.into(), stderr: stderr.into() })
+    Ok(Spawned { kin, pidfd, stdin, stdout: stdout.into(), stderr: stderr.into() })
 }
 
 /// What names a child for good. If it ended and was reaped behind our back, it has no

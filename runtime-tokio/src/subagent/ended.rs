@@ -29,11 +29,14 @@ impl Ended {
 
     /// A child that never ran, and whether somebody had asked it to stop.
     pub(super) fn in_startup(finish: &Finish, asked: bool) -> Self {
-        let (end, detail) = if asked {
+        let (end, mut detail) = if asked {
             (End::Killed, "aborted during its startup".to_owned())
         } else {
             (End::Failed, format!("could not be started: {}", finish.stop))
         };
+        if let Some(note) = &finish.note {
+            detail = format!("{detail}, {note}");
+        }
         Self { end, detail: Some(detail), text: readable(&finish.text, finish.dropped_bytes) }
     }
 

@@ -48,6 +48,8 @@
 //! ```
 
 mod abort;
+#[cfg(feature = "acp")]
+pub mod acp;
 mod ended;
 mod in_process;
 mod life;

@@ -1,5 +1,6 @@
 //! Real processes. Every wait is for a fact, bounded generously.
 
+mod conversation;
 mod costs;
 mod ending;
 mod guardian;

@@ -80,7 +80,7 @@ async fn what_does_not_yield_to_sigkill_is_told_and_keeps_its_task_open() {
     let sparing: &'static Sparing = Box::leak(Box::default());
     let mut spec = spec("exec sleep 1000");
     spec.grace = Duration::ZERO;
-    let process = Process::spawn_with(&spec, sparing).unwrap();
+    let process = Process::spawn_with(&spec, Input::Given, sparing).unwrap().0;
     sparing.0.store(process.pid().cast_signed(), Ordering::SeqCst);
     process.terminate();
     until(|| process.signals() == Signals::Kill && process.left().members == 1).await;
@@ -96,7 +96,7 @@ async fn a_stray_that_does_not_yield_is_given_up_and_counted() {
     let sparing: &'static Sparing = Box::leak(Box::default());
     let mut spec = spec("(setsid sleep 1000 > /dev/null 2>&1 & echo $!); exec sleep 1000");
     spec.grace = Duration::from_millis(10);
-    let process = Process::spawn_with(&spec, sparing).unwrap();
+    let process = Process::spawn_with(&spec, Input::Given, sparing).unwrap().0;
     let (pid, leader) = (line(&process).await, process.pid().to_string());
     until(|| runs(&pid) && session_of(&pid) != leader).await;
     sparing.0.store(pid.parse().unwrap(), Ordering::SeqCst);
@@ -111,7 +111,7 @@ async fn a_stray_that_does_not_yield_is_given_up_and_counted() {
 }
 
 fn recorded(script: &str) -> (Custody, i32, &'static Recorder) {
-    let Spawned { kin, pidfd, .. } = spawn::spawn(&spec(script)).unwrap();
+    let Spawned { kin, pidfd, .. } = spawn::spawn(&spec(script), Input::Given).unwrap();
     let recorder: &'static Recorder = Box::leak(Box::default());
     let pid = kin.session.as_raw_nonzero().get();
     (Custody::new(kin, pidfd.map(Arc::new), recorder), pid, recorder)
@@ -128,7 +128,7 @@ async fn what_is_started_to_clean_up_is_not_signalled_before_the_kill() {
         echo >up; while :; do sleep 0.01; done";
     let (cwd, seen) = (folder.path().to_owned(), |name: &str| folder.path().join(name).exists());
     let Spawned { kin, pidfd, stdout: _out, stderr: _err, .. } =
-        spawn::spawn(&ProcessSpec { cwd, ..spec(script) }).unwrap();
+        spawn::spawn(&ProcessSpec { cwd, ..spec(script) }, Input::Given).unwrap();
     let custody = Custody::new(kin, pidfd.map(Arc::new), &Kernel);
     let mut told = Told::default();
     let mut tell = |signal| {
