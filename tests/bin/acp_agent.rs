@@ -221,12 +221,12 @@ impl Turn {
 
     /// So many megabytes of chunks, past the queue of the connection.
     fn flood(&self, megabytes: usize) -> Result<(), Error> {
-        let text = "x".repeat(1000);
+        let text = "x".repeat(10_000);
         let chunk = format!(
             r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"{}","update":{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"{text}\n"}}}}}}}}"#,
             self.session,
         );
-        for _ in 0..megabytes * 1000 {
+        for _ in 0..megabytes * 100 {
             write(&(chunk.clone() + "\n"));
         }
         Ok(())

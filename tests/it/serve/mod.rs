@@ -13,3 +13,4 @@ mod spill;
 mod states;
 mod storm;
 mod story;
+mod subagent;

@@ -1,6 +1,7 @@
 //! `longrun demo`: a scripted agent session on real commands.
 
 mod census;
+mod children;
 mod stage;
 
 use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
@@ -17,11 +18,11 @@ use super::Failure;
 use crate::{
     Builder,
     bash::{BashConfig, BashExecutor},
-    tools::{Bash, BashOptions, Call, Controls, Pipeline, ToolReply},
+    tools::{Bash, BashOptions, Call, Controls, Pipeline, Subagent, SubagentOptions, ToolReply},
 };
 
 /// How many tasks the agents of the demonstration may have at work.
-const LIMIT: usize = 3;
+const LIMIT: usize = 4;
 const GRACE: Duration = Duration::from_millis(800);
 
 pub(super) async fn run() -> Result<ExitCode, Failure> {
@@ -32,9 +33,11 @@ pub(super) async fn run() -> Result<ExitCode, Failure> {
 
     show.start_two().await;
     show.read_twice().await;
+    show.ask_two_subagents().await;
     show.list().await;
     show.wait_in_vain().await;
     show.wait_to_the_end().await;
+    show.collect().await;
     show.kill().await;
     show.be_told().await;
     show.try_a_foreign_id().await?;
@@ -63,7 +66,9 @@ impl Show {
         let config = BashConfig { grace: GRACE, ..BashConfig::new(&folder) };
         let executor = BashExecutor::new(config)?;
         let bash = Bash::new(service.clone(), executor, BashOptions::default());
-        let tools = Pipeline::new().tools(controls.tools()).tool(bash);
+        let (subagents, options) = (children::scripted(), SubagentOptions::default());
+        let subagent = Subagent::new(service.clone(), subagents, options);
+        let tools = Pipeline::new().tools(controls.tools()).tool(bash).tool(subagent);
         let (sender, news) = mpsc::unbounded_channel();
         let agent = service.owner("session-1").busy(true).inbox(Arc::new(Bell(sender))).open()?;
         Ok(Self { stage: Stage::open(), folder, service, tools, agent, news })
@@ -103,6 +108,16 @@ impl Show {
         }
     }
 
+    async fn ask_two_subagents(&mut self) {
+        self.stage.scene("Give two subagents something to do beside that");
+        for (description, prompt) in children::ERRANDS {
+            let args = json!({
+                "description": description, "prompt": prompt, "run_in_background": true,
+            });
+            self.call("subagent", args).await;
+        }
+    }
+
     async fn list(&mut self) {
         self.stage.scene("List what there is");
         self.call("task_list", json!({})).await;
@@ -119,16 +134,25 @@ impl Show {
         self.call("task_output", json!({"task_id": "bash-2", "wait": true})).await;
     }
 
+    async fn collect(&mut self) {
+        self.stage.scene("Collect a subagent's answer: what it said on its way stays its own");
+        self.call("task_output", json!({"task_id": "subagent-1", "wait": true})).await;
+    }
+
     async fn kill(&mut self) {
         self.stage.scene("Kill what no longer matters");
-        let args = json!({"task_id": "bash-1", "reason": "the result is not needed"});
-        self.call("task_kill", args).await;
-        self.call("task_output", json!({"task_id": "bash-1", "wait": true})).await;
+        for id in ["bash-1", "subagent-2"] {
+            let args = json!({"task_id": id, "reason": "the result is not needed"});
+            self.call("task_kill", args).await;
+            self.call("task_output", json!({"task_id": id, "wait": true})).await;
+        }
     }
 
     async fn be_told(&mut self) {
         self.stage.scene("Go idle, and be woken when a task has ended");
         self.in_background("sleep 0.5; echo 'two tests failed'; exit 3").await;
+        // Of what has ended by now the agent knows.
+        while self.news.try_recv().is_ok() {}
         // The end of the turn: nothing is pending, so the agent is idle from here on.
         let nothing = self.agent.claim_or_idle(ClaimSource::Inbox);
         let news = self.stage.meanwhile("idle", self.news.recv()).await;

@@ -29,13 +29,17 @@ impl Server {
             let message = format!("there is no tool `{tool}`, expected one of `{known}`");
             return Err(Trouble::new("unknown_tool", message));
         }
-        if tool == "bash" && agent.as_ref().is_some_and(|agent| agent.is_disposed()) {
+        let works = WORKERS.contains(&tool);
+        if works && agent.as_ref().is_some_and(|agent| agent.is_disposed()) {
             let refused = ToolReply::error(StartRefusal::OwnerDisposing);
             self.deliver(tag, tool, refused.into());
             return Ok(());
         }
-        let command_of = (tool == "bash").then(|| agent.as_ref().map(|agent| agent.owner.key()));
-        let in_flight = self.calls.begin(tag.as_ref(), command_of)?;
+        let work = works.then(|| Work {
+            of: agent.as_ref().map(|agent| agent.owner.key()),
+            is_command: tool == "bash",
+        });
+        let in_flight = self.calls.begin(tag.as_ref(), work)?;
         let call = Call {
             owner: agent.as_ref().map(|agent| &agent.owner),
             args,
@@ -61,6 +65,9 @@ impl Server {
     }
 }
 
+/// The tools whose calls run something that a disposal has to end.
+const WORKERS: [&str; 2] = ["bash", "subagent"];
+
 /// The calls in flight.
 #[derive(Default)]
 pub(super) struct Calls {
@@ -77,10 +84,18 @@ struct InFlight {
 
 struct Entry {
     tag: Option<Value>,
-    /// For a command: by whom it runs.
-    command_of: Option<Option<OwnerKey>>,
+    /// For a command or a subagent.
+    work: Option<Work>,
     token: CancellationToken,
     background: ToBackground,
+}
+
+/// What runs in the foreground for a call.
+#[derive(Clone, Copy)]
+struct Work {
+    of: Option<OwnerKey>,
+    /// A command, which can go on in the background.
+    is_command: bool,
 }
 
 impl Calls {
@@ -90,11 +105,7 @@ impl Calls {
 
     /// Begins a call; it is in flight for as long as what this returns lives. Of two
     /// calls under one tag it could not be said which one an abort means.
-    fn begin(
-        &self,
-        tag: Option<&Value>,
-        command_of: Option<Option<OwnerKey>>,
-    ) -> Result<Begun<'_>, Trouble> {
+    fn begin(&self, tag: Option<&Value>, work: Option<Work>) -> Result<Begun<'_>, Trouble> {
         let mut calls = self.lock();
         if tag.is_some() && calls.by_number.values().any(|entry| entry.tag.as_ref() == tag) {
             let message = "a call under this tag is still in flight, expected another tag";
@@ -103,12 +114,8 @@ impl Calls {
         calls.begun += 1;
         let (number, token) = (calls.begun, CancellationToken::new());
         let background = ToBackground::default();
-        let entry = Entry {
-            tag: tag.cloned(),
-            command_of,
-            token: token.clone(),
-            background: background.clone(),
-        };
+        let entry =
+            Entry { tag: tag.cloned(), work, token: token.clone(), background: background.clone() };
         calls.by_number.insert(number, entry);
         Ok(Begun { calls: self, number, token, background })
     }
@@ -122,7 +129,9 @@ impl Calls {
 
     /// Asks for the command of the call under that tag to go on in the background.
     pub(super) fn to_background(&self, tag: &Value) -> Result<(), Trouble> {
-        let command = |entry: &Entry| entry.command_of.map(|_| entry.background.clone());
+        let command = |entry: &Entry| {
+            entry.work.filter(|work| work.is_command).map(|_| entry.background.clone())
+        };
         let Some(background) = self.find(tag, command)? else {
             let tag = one_line(&tag.to_string());
             let message =
@@ -143,13 +152,14 @@ impl Calls {
         })
     }
 
-    /// Aborts the commands in flight: at a shutdown they end like all other work.
-    pub(super) fn abort_commands(&self) {
+    /// Aborts the commands and subagents in flight: at a shutdown they end like all other
+    /// work.
+    pub(super) fn abort_work(&self) {
         self.abort_where(|_| true);
     }
 
-    /// Aborts an owner's commands in flight, and waits for their ends.
-    pub(super) async fn end_commands_of(&self, owner: OwnerKey) {
+    /// Aborts an owner's commands and subagents in flight, and waits for their ends.
+    pub(super) async fn end_work_of(&self, owner: OwnerKey) {
         loop {
             // Made before the look, so that no end is missed between the two.
             let mut ended = pin!(self.ended.notified());
@@ -164,9 +174,9 @@ impl Calls {
     /// How many there are.
     fn abort_where(&self, wanted: impl Fn(Option<OwnerKey>) -> bool) -> usize {
         let calls = self.lock();
-        let commands =
-            calls.by_number.values().filter(|entry| entry.command_of.is_some_and(&wanted));
-        let tokens: Vec<CancellationToken> = commands.map(|entry| entry.token.clone()).collect();
+        let work =
+            calls.by_number.values().filter(|entry| entry.work.is_some_and(|work| wanted(work.of)));
+        let tokens: Vec<CancellationToken> = work.map(|entry| entry.token.clone()).collect();
         drop(calls);
         for token in &tokens {
             token.cancel();

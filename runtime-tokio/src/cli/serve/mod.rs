@@ -39,7 +39,8 @@ use super::Failure;
 use crate::{
     Builder,
     bash::BashExecutor,
-    tools::{Bash, Controls, Pipeline},
+    subagent::Subagents,
+    tools::{Bash, Controls, Pipeline, Subagent},
 };
 
 /// Serves until the end of input, a `shutdown`, or a signal.
@@ -92,6 +93,8 @@ impl Server {
     fn new(options: &Options) -> Result<Self, Failure> {
         let controls: ControlsConfig = options.controls()?;
         let executor = BashExecutor::new(options.bash()?)?;
+        let subagents = options.acp()?.map(Subagents::new);
+        let subagent_options = options.subagent_tool()?;
         let config = options.config();
         // What is refused leaves no file.
         config.check()?;
@@ -102,7 +105,12 @@ impl Server {
         let service = builder.build()?;
         let controls = Controls::mount(&service, &service.root(), controls, options.notices())?;
         let bash = Bash::new(service.clone(), executor, options.bash_tool());
-        let tools = Pipeline::new().tool(bash).tools(controls.tools());
+        let subagent =
+            subagents.map(|subagents| Subagent::new(service.clone(), subagents, subagent_options));
+        let mut tools = Pipeline::new().tool(bash).tools(controls.tools());
+        if let Some(subagent) = subagent {
+            tools = tools.tool(subagent);
+        }
         let output = Output::start();
         let agents = Agents::new(service.clone(), output.clone());
         let (calls, observers) = (Calls::default(), Observers::default());
@@ -211,7 +219,7 @@ impl Server {
             Request::Dispose { owner } => {
                 let agent = self.agents.get(&owner)?;
                 let disposal = agent.dispose();
-                self.calls.end_commands_of(agent.owner.key()).await;
+                self.calls.end_work_of(agent.owner.key()).await;
                 let orphans = disposal.await.map_err(|error| broken(&error))?;
                 Ok(json!({"ok": true, "orphans": orphans}))
             }
@@ -252,7 +260,7 @@ impl Server {
         signals: &mut Signals,
     ) -> Result<ExitCode, Failure> {
         let shutdown = self.service.shutdown();
-        self.calls.abort_commands();
+        self.calls.abort_work();
         let number = tokio::select! {
             code = self.wind_down(ended, shutdown) => return code,
             number = signals.next() => number,

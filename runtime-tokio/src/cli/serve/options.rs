@@ -5,14 +5,15 @@ use std::{ffi::OsString, fs::File, path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum};
 use longrun_shared::{
     Config, Delivery, NoticePolicy,
-    core::controls::{ControlsConfig, InvalidControlsConfig},
+    core::controls::{ControlsConfig, InvalidControlsConfig, one_line},
 };
 
 use super::Failure;
 use crate::{
     bash::{BashConfig, SpillConfig},
     record,
-    tools::{BashOptions, OnTimeout},
+    subagent::acp::{self, AcpConfig, AcpProvider, Permission},
+    tools::{BashOptions, OnTimeout, SubagentOptions},
 };
 
 /// The options of `longrun serve`. Times are in milliseconds.
@@ -36,7 +37,7 @@ pub(crate) struct Options {
     /// How often in a row an owner is woken before it claims user input.
     #[arg(long, value_name = "N", default_value_t = 3)]
     max_consecutive_wakes: u32,
-    /// The cap on each text about a bash task, in bytes; none by default.
+    /// The cap on each text about a bash task or a subagent, in bytes; none by default.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
     output_limit_bytes: Option<u64>,
     /// How long a foreground command may take when it is not told.
@@ -69,10 +70,24 @@ pub(crate) struct Options {
     /// given up; without it a disposal waits for as long as it takes.
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
     teardown_deadline_ms: Option<u64>,
-    /// Let a variable through that commands would not inherit, since its name looks like
+    /// Let a variable through that commands and subagents would not inherit, since its name looks like
     /// a secret's. Can be repeated.
     #[arg(long, value_name = "NAME")]
     env: Vec<OsString>,
+    /// Offer the tool `subagent`: a command with its arguments, quoted as in a shell, which
+    /// speaks the Agent Client Protocol.
+    #[arg(long, value_name = "COMMAND")]
+    acp: Option<String>,
+    /// What a subagent is answered that asks for a permission.
+    #[arg(long, value_enum, default_value_t = PermissionOption::Reject)]
+    acp_permission: PermissionOption,
+    /// How long a subagent may take until its session is open.
+    #[arg(long, value_name = "MS", default_value_t = 60_000)]
+    acp_startup_ms: u64,
+    /// How many agents may be above a subagent. How many are above this runtime's own, its
+    /// environment tells: LONGRUN_DEPTH, which a subagent is started with.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    max_depth: u32,
     /// Tell what has changed in an owner's tasks.
     #[arg(long)]
     pub(super) events: bool,
@@ -94,6 +109,12 @@ enum OnTimeoutOption {
     Kill,
     /// It goes on as a background task; if it cannot, it is ended.
     Background,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum PermissionOption {
+    Reject,
+    Allow,
 }
 
 impl Options {
@@ -145,6 +166,43 @@ impl Options {
             format!("--record {path}: expected a path where a new file can be made: {error}")
         })?;
         Ok(Some(file))
+    }
+
+    /// The children of the tool `subagent`, if it is offered.
+    pub(super) fn acp(&self) -> Result<Option<AcpProvider>, Failure> {
+        let Some(line) = &self.acp else { return Ok(None) };
+        let expected = "expected a command with its arguments, quoted as in a shell";
+        let words = shell_words::split(line)
+            .map_err(|error| format!("--acp {}: {expected}: {error}", one_line(line)))?;
+        let Some((command, args)) = words.split_first() else {
+            return Err(format!("--acp: {expected}, got nothing").into());
+        };
+        let config = AcpConfig {
+            args: args.iter().map(Into::into).collect(),
+            pass_env: self.env.clone(),
+            permission: match self.acp_permission {
+                PermissionOption::Reject => Permission::Reject,
+                PermissionOption::Allow => Permission::Allow,
+            },
+            startup_deadline: Duration::from_millis(self.acp_startup_ms),
+            grace: Duration::from_millis(self.grace_ms),
+            memory_bytes: self.memory_bytes,
+            ..AcpConfig::new(command, std::env::current_dir()?)
+        };
+        Ok(Some(AcpProvider::new(config)?))
+    }
+
+    pub(super) fn subagent_tool(&self) -> Result<SubagentOptions, Failure> {
+        let depth = match std::env::var(acp::DEPTH) {
+            Ok(depth) => depth.parse().map_err(|error| {
+                let depth = one_line(&depth);
+                format!("{}={depth}: expected a number of agents: {error}", acp::DEPTH)
+            })?,
+            Err(_) => 0,
+        };
+        let max_depth = self.max_depth;
+        let output_limit_bytes = self.output_limit_bytes;
+        Ok(SubagentOptions { depth, max_depth, output_limit_bytes, ..SubagentOptions::default() })
     }
 
     pub(super) fn bash_tool(&self) -> BashOptions {
