@@ -25,6 +25,7 @@
 //! | see what should happen | `model` |
 //! | see what can happen | `gen` and `world`; `swarm` for how often |
 //! | search a small world to the end | `exhaustive` |
+//! | script what a real adapter must do alike | [`phases`] |
 //! | check the checkers | `canary` |
 
 mod bench;
@@ -42,6 +43,7 @@ mod heal;
 mod keys;
 mod ledger;
 pub mod model;
+pub mod phases;
 mod property;
 mod queue;
 mod run;

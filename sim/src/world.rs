@@ -14,6 +14,7 @@ use longrun_core::{
 use crate::{
     r#gen,
     model::{Answer, Model},
+    phases::Phased,
     queue::Queue,
     source::Source,
     swarm::{Swarm, draw_span},
@@ -29,6 +30,15 @@ pub(crate) struct World {
     queue: Queue,
     /// Whose cancel will fail once more.
     fails_once: Vec<TaskKey>,
+    in_phases: Vec<InPhases>,
+}
+
+/// A producer that starts in two steps, and has not been asked to stop.
+#[derive(Clone, Debug)]
+struct InPhases {
+    task: TaskKey,
+    began: Instant,
+    child: Phased,
 }
 
 /// How a producer goes about its work.
@@ -39,6 +49,7 @@ enum Temper {
     AfterAWhile,
     Twice,
     Breaks,
+    InPhases,
     Never,
 }
 
@@ -52,7 +63,7 @@ impl World {
             queue.push(clock.at, r#gen::attach(None, &swarm, source));
         }
         queue.push(clock.at, r#gen::open_first_owner(source.chance(96)));
-        Self { swarm, clock, skew_ms: 1_000, queue, fails_once: Vec::new() }
+        Self { swarm, clock, skew_ms: 1_000, queue, fails_once: Vec::new(), in_phases: Vec::new() }
     }
 
     /// What happens next, and when.
@@ -235,6 +246,7 @@ impl World {
             Temper::BeforeStartReturns,
             Temper::Twice,
             Temper::Breaks,
+            Temper::InPhases,
             Temper::Never,
             Temper::Never,
         ]);
@@ -256,6 +268,13 @@ impl World {
             Temper::Breaks => {
                 self.queue.push(later, Event::Broke { task, error: "its end panicked".into() });
             }
+            Temper::InPhases => {
+                let (began, child) = (self.clock.at, Phased::draw(source));
+                let (after, outcome) = child.end(None);
+                let settled = Event::Settled { task, outcome };
+                self.queue.push(began.saturating_add(after), settled);
+                self.in_phases.push(InPhases { task, began, child });
+            }
             Temper::Never => {}
         }
     }
@@ -269,11 +288,26 @@ impl World {
         if source.chance(self.swarm.cancel_fails) {
             return Err("cancel refused, übergroße Größe".into());
         }
+        if let Some(place) = self.in_phases.iter().position(|child| child.task == task) {
+            self.abort(place);
+            return Ok(());
+        }
         if !source.chance(self.swarm.cancel_ignored) {
             let outcome = Outcome::killed().with_detail("signal: SIGTERM");
             self.owe(Event::Settled { task, outcome }, source);
         }
         Ok(())
+    }
+
+    /// Asks a producer to stop for the first time: it ends sooner, unless its work was done.
+    fn abort(&mut self, place: usize) {
+        let InPhases { task, began, child } = self.in_phases.swap_remove(place);
+        let asked = self.clock.at.saturating_since(began);
+        let (after, outcome) = child.end(Some(asked));
+        if after != child.end(None).0 {
+            let settled = Event::Settled { task, outcome };
+            self.queue.push(began.saturating_add(after), settled);
+        }
     }
 
     fn end_wait(&mut self, waiter: WaiterKey, source: &mut Source) {

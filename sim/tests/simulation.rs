@@ -4,7 +4,7 @@ use longrun_sim::{
     Coverage, Depth, Label, Property, Source, Trace,
     campaign::{Plan, RUNS_THAT_SEE_ALL, campaign},
     exhaustive::{Search, WORLDS, search},
-    explain, replay, run, shrink,
+    explain, phases, replay, run, shrink,
 };
 use proptest::prelude::*;
 
@@ -23,6 +23,15 @@ fn must_hold(source: &mut Source) -> Coverage {
 fn every_property_holds_in_hundreds_of_runs_with_every_check_after_every_event() {
     for seed in 0..400 {
         must_hold(&mut Source::from_seed(seed));
+    }
+}
+
+// contract: X3, U1, U2, O1, O2, T1, K2, N1, N2
+#[test]
+fn what_is_told_of_a_producer_that_starts_in_two_steps_is_what_each_scenario_says() {
+    for scenario in phases::SCENARIOS {
+        let played = phases::play(scenario).unwrap_or_else(|failure| panic!("{failure}"));
+        assert_eq!(played.told(), scenario.told, "{}", scenario.name);
     }
 }
 

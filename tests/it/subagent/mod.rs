@@ -3,6 +3,7 @@
 mod acp;
 mod acp_ends;
 mod moments;
+mod phases;
 mod tool;
 
 use std::{
@@ -19,7 +20,7 @@ use longrun_tokio::{
         Ended, Request, Subagents,
         acp::{AcpConfig, AcpProvider},
     },
-    testing::FakeInbox,
+    testing::{FakeInbox, Nudge},
 };
 
 use crate::serve::driver::{NOBODY, PATIENCE, processes_in};

@@ -1,7 +1,5 @@
 //! Killed, and disposed with their owner, in each moment of their life.
 
-use longrun_tokio::testing::Nudge;
-
 use super::*;
 
 /// Where a child is, what it is told to get there, and what becomes of it when it is stopped
