@@ -2,14 +2,15 @@
 //!
 //! [`Builder`] makes a [`TaskService`]. An agent is an [`OwnerScope`]; what it starts is a
 //! task with an id, which can be read, waited for and killed by whoever has its session,
-//! and which ends with it. Producers hand over [`Hooks`]; [`bash`] is one. A harness is
-//! told of ended tasks through its [`Inbox`], and takes the notices with
+//! and which ends with it. Producers hand over [`Hooks`]; [`bash`] and [`subagent`] make some.
+//! A harness is told of ended tasks through its [`Inbox`], and takes the notices with
 //! [`OwnerScope::claim`].
 //!
 //! | module | what it is | feature |
 //! |---|---|---|
 //! | [`bash`], [`process`] | commands, each in a session of its own (Linux) | `bash`, on by default |
-//! | `tools` | `bash`, `task_output`, `task_list`, `task_kill` as JSON in, text out, and a pipeline of policies around them | `tools` |
+//! | [`subagent`] | child agents, in this process or by the Agent Client Protocol | the latter: `acp` |
+//! | `tools` | `bash`, `subagent`, `task_output`, `task_list`, `task_kill` as JSON in, text out, and a pipeline of policies around them | `tools` |
 //! | `record` | a live service as a trace that the simulation replays | `record` |
 //! | `testing` | fakes for the tests of a harness | `testing` |
 //! | `cli` | the command `longrun` | `cli` |

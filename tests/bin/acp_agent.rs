@@ -49,7 +49,7 @@ async fn main() -> Result<(), Error> {
                 if std::env::args().any(|step| step == "no-session") {
                     return responder.respond_with_error(Error::auth_required());
                 }
-                *opening.cwd.lock().unwrap() = request.cwd.display().to_string();
+                *opening.cwd.lock().expect(WHOLE) = request.cwd.display().to_string();
                 responder.respond(NewSessionResponse::new("session-1"))
             },
             agent_client_protocol::on_receive_request!(),
@@ -87,6 +87,9 @@ async fn main() -> Result<(), Error> {
     }
     Ok(())
 }
+
+/// Nobody panics while it holds a lock.
+const WHOLE: &str = "a lock that is whole";
 
 #[derive(Default)]
 struct TestAgent {
@@ -149,7 +152,7 @@ impl Turn {
         match step {
             "say" => self.say(rest)?,
             "tool" => self.use_tool()?,
-            "cwd" => self.say(&self.agent.cwd.lock().unwrap())?,
+            "cwd" => self.say(&self.agent.cwd.lock().expect(WHOLE))?,
             "env" => self.say(&std::env::var(rest).unwrap_or_else(|_| "unset".to_owned()))?,
             "log" => eprintln!("{rest}"),
             "touch" => std::fs::write(rest, "\n").map_err(Error::into_internal_error)?,
@@ -159,7 +162,7 @@ impl Turn {
             "flood" => self.flood(rest.parse().expect("a number of megabytes"))?,
             "stop" => return Ok(Some(stop_reason(rest))),
             "fail" => return Err(Error::internal_error().data(rest)),
-            "leave" => spawn(&["setsid", "sleep", "1000"]),
+            "leave" => leave_something(),
             "exit" => exit(rest.parse().expect("an exit code")),
             "die" => die(),
             "close" => close_output(),
@@ -251,8 +254,10 @@ fn stop_reason(name: &str) -> StopReason {
     }
 }
 
-fn spawn(command: &[&str]) {
-    Command::new(command[0]).args(&command[1..]).spawn().expect("a process");
+/// Leaves a process behind, in a session of its own and without a parent that is known.
+fn leave_something() {
+    let left = Command::new("setsid").args(["--fork", "sleep", "1000"]).status();
+    assert!(left.expect("the command `setsid`").success());
 }
 
 /// As from `kill -9`.

@@ -25,7 +25,7 @@ enum Command {
     /// Show a scripted agent session on real commands, in a temporary folder.
     Demo,
     /// Drive the runtime with JSON lines on standard input and output.
-    Serve(serve::Options),
+    Serve(Box<serve::Options>),
 }
 
 /// Runs the command with the arguments of this process.
@@ -53,7 +53,7 @@ pub fn main() -> ExitCode {
     let result = runtime.block_on(async {
         match cli.command {
             Command::Demo => demo::run().await,
-            Command::Serve(options) => serve::run(options).await,
+            Command::Serve(options) => serve::run(*options).await,
         }
     });
     // What blocks a thread still, a read of standard input, is not waited for.

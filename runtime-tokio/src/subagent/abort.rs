@@ -90,8 +90,10 @@ mod tests {
         let mut waiting = Box::pin(abort.aborted());
         assert_eq!((&mut waiting).now_or_never(), None);
         assert_eq!((abort.is_aborted(), abort.reason()), (false, None));
-        abort.clone().abort(None);
+        let other = abort.clone();
+        other.abort(None);
         abort.abort(Some("later"));
+        assert!(abort.is_aborted() && other.is_aborted());
         assert_eq!((waiting.now_or_never(), abort.reason()), (Some(()), None));
         assert_eq!(abort.aborted().now_or_never(), Some(()));
     }

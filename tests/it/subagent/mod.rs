@@ -2,6 +2,7 @@
 
 mod acp;
 mod acp_ends;
+mod foreign;
 mod moments;
 mod phases;
 mod tool;

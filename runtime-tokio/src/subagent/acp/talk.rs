@@ -8,7 +8,8 @@ use std::{
 };
 
 use agent_client_protocol::{
-    Agent, Client, Error, UntypedMessage, is_connection_terminated, is_incoming_transport_closed,
+    Agent, Client, Error, JsonRpcMessage as _, UntypedMessage, is_connection_terminated,
+    is_incoming_transport_closed,
     schema::ProtocolVersion,
     v1::{
         ConnectionTo,
@@ -83,12 +84,14 @@ impl Said {
 
     /// Takes a notification in. One that is unknown is passed over: the protocol grows.
     fn hear(&self, message: &UntypedMessage) {
-        if message.method() != "session/update" {
+        let method = message.method();
+        if !SessionNotification::matches_method(method) {
             return;
         }
-        let Ok(notification) = SessionNotification::deserialize_from(message) else { return };
+        let heard = SessionNotification::parse_message(method, message.params());
+        let Ok(SessionNotification { update, .. }) = heard else { return };
         let mut said = self.lock();
-        match notification.update {
+        match update {
             SessionUpdate::AgentMessageChunk(chunk) => {
                 if let ContentBlock::Text(text) = chunk.content {
                     said.push(&text.text);
@@ -98,16 +101,6 @@ impl Said {
             SessionUpdate::ToolCall(_) if !said.is_at_line_start() => said.push("\n"),
             _ => {}
         }
-    }
-}
-
-trait DeserializeFrom: Sized {
-    fn deserialize_from(message: &UntypedMessage) -> Result<Self, serde_json::Error>;
-}
-
-impl DeserializeFrom for SessionNotification {
-    fn deserialize_from(message: &UntypedMessage) -> Result<Self, serde_json::Error> {
-        serde::Deserialize::deserialize(message.params())
     }
 }
 
