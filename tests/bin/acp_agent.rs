@@ -6,7 +6,7 @@
 
 use std::{
     io::Write as _,
-    process::{Command, exit},
+    process::{Command, Stdio, exit},
     sync::{Arc, Mutex},
 };
 
@@ -162,7 +162,8 @@ impl Turn {
             "flood" => self.flood(rest.parse().expect("a number of megabytes"))?,
             "stop" => return Ok(Some(stop_reason(rest))),
             "fail" => return Err(Error::internal_error().data(rest)),
-            "leave" => leave_something(),
+            "leave" => leave_something(Stdio::inherit),
+            "daemon" => leave_something(Stdio::null),
             "exit" => exit(rest.parse().expect("an exit code")),
             "die" => die(),
             "close" => close_output(),
@@ -255,9 +256,10 @@ fn stop_reason(name: &str) -> StopReason {
 }
 
 /// Leaves a process behind, in a session of its own and without a parent that is known.
-fn leave_something() {
-    let left = Command::new("setsid").args(["--fork", "sleep", "1000"]).status();
-    assert!(left.expect("the command `setsid`").success());
+fn leave_something(pipes: fn() -> Stdio) {
+    let mut command = Command::new("setsid");
+    command.args(["--fork", "sleep", "1000"]).stdin(pipes()).stdout(pipes()).stderr(pipes());
+    assert!(command.status().expect("the command `setsid`").success());
 }
 
 /// As from `kill -9`.

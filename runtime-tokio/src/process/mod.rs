@@ -291,6 +291,14 @@ impl Process {
         self.shared.custody.left()
     }
 
+    /// Kills what is known to have outlived the closed process, and blocks until that is
+    /// gone, two seconds at most.
+    pub(crate) fn kill_left(&self) {
+        if self.left() != Left::default() {
+            self.shared.custody.kill_until_gone();
+        }
+    }
+
     /// The strongest signal that was sent so far.
     #[must_use]
     pub fn signals(&self) -> Signals {
@@ -351,8 +359,8 @@ impl Drop for Process {
         if self.shared.request(Want::Kill) {
             // At once, and without the driver: its runtime may not get to it.
             self.shared.custody.kill_now();
-        } else if self.shared.custody.left() != Left::default() {
-            self.shared.custody.kill_until_gone();
+        } else {
+            self.kill_left();
         }
     }
 }

@@ -99,8 +99,10 @@ async fn one_that_never_opens_a_session_has_a_deadline() {
 // contract: U4, B5, O1, L7
 #[tokio::test]
 async fn what_a_child_leaves_behind_goes_with_it() {
-    let (status, text) = told(&[], "leave; say done").await;
-    assert_eq!((status.as_str(), text.as_str()), ("completed", "done"));
+    for prompt in ["leave; say done", "daemon; say done", "daemon; leave; say done"] {
+        let (status, text) = told(&[], prompt).await;
+        assert_eq!((status.as_str(), text.as_str()), ("completed", "done"), "{prompt}");
+    }
     // It goes on when its input is closed, and ignores SIGTERM.
     let (status, text) = told(&["stubborn"], "say done").await;
     assert_eq!((status.as_str(), text.as_str()), ("completed", "done"));

@@ -7,7 +7,7 @@ use futures::{
     future::{BoxFuture, Shared},
 };
 use longrun_shared::BoxError;
-use tokio::time::timeout;
+use tokio::{task::spawn_blocking, time::timeout};
 
 use super::{
     super::{Finish, Stop},
@@ -18,33 +18,31 @@ use crate::process::{Closed, Cursor, Left, Process, Signals};
 /// Ends one process, once, whoever waits for it. Its input must have been closed.
 #[derive(Clone)]
 pub(super) struct Teardown {
-    closed: Shared<BoxFuture<'static, Closed>>,
+    end: Shared<BoxFuture<'static, End>>,
     process: Arc<Process>,
+}
+
+/// How a process ended, and what of it would not.
+#[derive(Clone, Copy)]
+struct End {
+    closed: Closed,
+    left: usize,
 }
 
 impl Teardown {
     pub(super) fn new(process: Arc<Process>, grace: Duration) -> Self {
-        let ending = Arc::clone(&process);
-        let closed = async move {
-            // Its input is closed: it may end by itself, and take along what it has started.
-            let _ = timeout(grace, ending.wait_exited()).await;
-            ending.terminate();
-            ending.done().await
-        };
-        Self { closed: closed.boxed().shared(), process }
+        let end = end(Arc::clone(&process), grace).boxed().shared();
+        Self { end, process }
     }
 
     /// Until nothing of it is left that is known.
     pub(super) fn ended(&self) -> impl Future<Output = Result<(), BoxError>> + Send + use<> {
-        let closed = self.closed.clone();
+        let end = self.end.clone();
         async move {
-            match closed.await.left {
-                Left { members: 0, strays: 0 } => Ok(()),
-                Left { members, strays } => {
-                    let left = members + strays;
-                    let processes = if left == 1 { "process" } else { "processes" };
-                    Err(format!("{left} {processes} of it did not yield to SIGKILL").into())
-                }
+            match end.await.left {
+                0 => Ok(()),
+                1 => Err("1 process of it did not yield to SIGKILL".into()),
+                left => Err(format!("{left} processes of it did not yield to SIGKILL").into()),
             }
         }
     }
@@ -54,7 +52,7 @@ impl Teardown {
     pub(super) async fn explain(&self, over: Over) -> Finish {
         let Over { mut finish, closed: expects_exit } = over;
         let Stop::Failed(reason) = &mut finish.stop else { return finish };
-        let closed = self.closed.clone().await;
+        let End { closed, .. } = self.end.clone().await;
         if expects_exit && closed.signals == Signals::Nothing {
             reason.push_str(&format!("; {}", closed.exit));
         }
@@ -67,4 +65,18 @@ impl Teardown {
         }
         finish
     }
+}
+
+async fn end(process: Arc<Process>, grace: Duration) -> End {
+    // Its input is closed: it may end by itself, and take along what it has started.
+    let _ = timeout(grace, process.wait_exited()).await;
+    process.terminate();
+    let closed = process.done().await;
+    if process.left() != Left::default() {
+        // It was closed before it was asked to end, and what left it goes on.
+        let process = Arc::clone(&process);
+        let _ = spawn_blocking(move || process.kill_left()).await;
+    }
+    let Left { members, strays } = process.left();
+    End { closed, left: members + strays }
 }
