@@ -74,9 +74,10 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// Of those, who have to get the signal: they did not yet. SIGTERM is not for the
-    /// children of some who got it earlier: what somebody starts who was asked to end, he
-    /// starts to clean up, and a signal would end that.
+    /// Of those, who have to get the signal: they did not yet. After the first look SIGTERM
+    /// is not for who is found in the leader's group, nor for the children of some who got it
+    /// or were spared earlier: what somebody starts who was asked to end, he starts to clean
+    /// up, and a signal would end that.
     pub(crate) fn choose<'a>(
         &mut self,
         family: &'a Family,
@@ -84,6 +85,7 @@ impl Told {
         signal: Signal,
     ) -> Vec<Member> {
         let group = self.group.map(|group| group.as_raw_nonzero().get());
+        let is_first = self.members.is_empty();
         let mut earlier: HashSet<i32> = self.members.iter().map(|told| told.pid).collect();
         let mut chosen = Vec::new();
         for member in members {
@@ -91,8 +93,14 @@ impl Told {
             if self.members.contains(member) {
                 continue;
             }
-            if ties.is_some_and(|ties| group == Some(ties.group) || earlier.contains(&ties.parent))
-            {
+            if ties.is_some_and(|ties| group == Some(ties.group)) {
+                self.members.insert(*member);
+                // Those whom the first look finds got it with the group; their children lived
+                // by then.
+                if !is_first {
+                    earlier.insert(member.pid);
+                }
+            } else if ties.is_some_and(|ties| earlier.contains(&ties.parent)) {
                 self.members.insert(*member);
                 earlier.insert(member.pid);
             } else {

@@ -44,6 +44,23 @@ async fn it_may_clean_up_after_sigterm() {
 
 // contract: B5
 #[tokio::test]
+async fn who_is_in_another_group_or_session_may_clean_up_too() {
+    let script =
+        "handle() { trap 'echo cleaned; exit 0' TERM; echo up; while :; do sleep 0.01; done; }
+        export -f handle
+        timeout 1000 bash -c handle &
+        (set -m; bash -c handle & wait) &
+        setsid bash -c handle &
+        wait; wait; wait";
+    let process = start(script);
+    output(&process, |text| text.matches("up").count() == 3).await;
+    process.terminate();
+    soon(process.done()).await;
+    assert_eq!(whole(&process).matches("cleaned").count(), 3, "{}", whole(&process));
+}
+
+// contract: B5
+#[tokio::test]
 async fn a_tree_that_ignores_sigterm_is_killed_whatever_its_process_groups() {
     let mut spec = spec(
         "set -m; trap '' TERM
