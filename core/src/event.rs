@@ -11,7 +11,7 @@
 //! |---|---|---|
 //! | [`Event::Reserve`] | the starter runs | [`Event::Commit`] or [`Event::Release`] |
 //! | [`Event::Kill`] | the producer's cancel | [`Event::KillAnswered`] |
-//! | [`Event::Read`] | the producer's reader drains | [`Event::ReadEnded`] |
+//! | [`Event::Read`] | the output is drained and handed over | [`Event::ReadEnded`] |
 //! | [`Event::Wait`] | the waiter is woken | [`Event::TakeWait`], [`Event::AbortWait`] or [`Event::WaitDropped`] |
 
 use alloc::{sync::Arc, vec::Vec};
@@ -163,11 +163,12 @@ pub enum Event {
         /// Who asks.
         caller: Caller,
     },
-    /// A read is over.
+    /// A read is over. It may take as long as it likes: only other reads of its task are
+    /// turned away until then.
     ReadEnded {
         /// Which read.
         read: ReadKey,
-        /// Whether the caller gets the output.
+        /// Whether somebody was given the output. If not, nothing was read.
         delivered: bool,
     },
     /// Begin a kill. Answer: [`Reply::Killing`], or [`Reply::AlreadyFinished`].

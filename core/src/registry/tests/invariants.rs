@@ -8,15 +8,17 @@ use std::{
 };
 
 use super::*;
+use crate::ReadKey;
 use crate::registry::{
     deadlines::Due as Timer,
     owners::{Life, Stage},
+    read::Reading,
     tasks::{Notice, Task, Teller},
     waiters::Waiting,
 };
 
 /// What `check` says of the state that `spoil` makes of a sound one: a live task with a
-/// wait and a kill in flight, and an ended one whose notice is pending.
+/// wait, a kill and a read in flight, and an ended one whose notice is pending.
 fn verdict(spoil: impl FnOnce(&mut Spoilt)) -> String {
     let mut story = Story::with(Config {
         max_active_per_owner: 3,
@@ -25,13 +27,15 @@ fn verdict(spoil: impl FnOnce(&mut Spoilt)) -> String {
     });
     let (live, id) = story.start();
     let (waiter, kill) = (story.wait(&id), story.kill(&id));
+    let caller = story.caller();
+    let Reply::Reading { read, .. } = story.send(Event::Read { id, caller }) else { panic!() };
     let (ended, _) = story.start();
     story.settle(ended);
     let session = SessionId::new("s");
     let open = Event::OpenOwner { session, scope: None, busy: false };
     let Reply::Owner { owner: other, .. } = story.send(open) else { panic!() };
     let Story { registry, owner, .. } = story;
-    let mut spoilt = Spoilt { registry, owner, other, live, ended, waiter, kill };
+    let mut spoilt = Spoilt { registry, owner, other, live, ended, waiter, kill, read };
     spoilt.registry.check();
     spoil(&mut spoilt);
     let panic =
@@ -48,6 +52,7 @@ struct Spoilt {
     ended: TaskKey,
     waiter: WaiterKey,
     kill: KillKey,
+    read: ReadKey,
 }
 
 impl Spoilt {
@@ -155,6 +160,25 @@ fn what_hangs_in_the_air_is_told() {
         s.ended().promises = 1;
         let wait = s.registry.waiters.waiters.get_mut(s.waiter).unwrap();
         (wait.task, wait.state) = (s.ended, Waiting::Promised(snapshot));
+    });
+}
+
+// contract: R3, R4
+#[test]
+fn a_read_that_is_not_the_one_of_its_task_is_told() {
+    assert_told("a read beside another", |s| s.live().reading = None);
+    assert_told("a read beside another", |s| {
+        let task = s.live;
+        s.registry.reads.insert(Reading { task, terminal: false });
+    });
+    assert_told("its read has ended", |s| {
+        let read = s.read;
+        s.registry.reads.remove(read);
+    });
+    assert_told("its read has ended", |s| s.ended().reading = s.live().reading);
+    assert_told("was read to its end", |s| {
+        let read = s.read;
+        s.registry.reads.get_mut(read).unwrap().terminal = true;
     });
 }
 
