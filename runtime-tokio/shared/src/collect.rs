@@ -41,8 +41,9 @@ impl TaskService {
     /// dropping the future, `abort` or the [`HeldRead`] gives it back, and the notice goes
     /// out after all.
     ///
-    /// A task whose record goes with its owner meanwhile is read to its end all the same;
-    /// there is nothing left to commit then. What has been promised comes before the wish to
+    /// A task whose record goes with its owner meanwhile is read to its end all the same, for
+    /// which the future keeps hold of its producer's reader; there is nothing left to commit
+    /// then. What has been promised comes before the wish to
     /// `abort`: that is looked at only where there is something to wait for.
     ///
     /// # Errors

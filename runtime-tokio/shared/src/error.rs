@@ -124,7 +124,7 @@ pub enum CollectError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// Whoever called gave up.
-    #[error("the call was aborted; the task goes on")]
+    #[error("the wait was aborted; the work goes on")]
     Aborted,
 }
 

@@ -252,6 +252,15 @@ impl fmt::Debug for Hooks {
     }
 }
 
+fn peek(reader: &mut Reader) -> Result<String, BoxError> {
+    panics::caught(|| reader.peek()).unwrap_or_else(|message| Err(message.into()))
+}
+
+fn commit(reader: &mut Reader) {
+    // The panic has been printed, and what was read is the caller's.
+    let _ = panics::caught(|| reader.commit());
+}
+
 /// What is called of a running task.
 pub(crate) struct Handle {
     cancel: Cancel,
@@ -271,16 +280,25 @@ impl Handle {
 
     /// What a read of a stream task would return.
     pub(crate) fn peek(&self) -> Result<String, BoxError> {
-        let mut reader = lock(&self.reader);
-        let Some(reader) = reader.as_mut() else { return Ok(String::new()) };
-        panics::caught(|| reader.peek()).unwrap_or_else(|message| Err(message.into()))
+        lock(&self.reader).as_mut().map_or(Ok(String::new()), peek)
     }
 
     /// What was peeked has been delivered.
     pub(crate) fn commit(&self) {
         if let Some(reader) = lock(&self.reader).as_mut() {
-            // The panic has been printed, and what was read is the caller's.
-            let _ = panics::caught(|| reader.commit());
+            commit(reader);
+        }
+    }
+
+    /// What is left of the output, for one who need not step back: the task is not on record
+    /// any more.
+    pub(crate) fn drain(&self) -> Result<String, BoxError> {
+        match lock(&self.reader).as_mut() {
+            Some(reader) => peek(reader).inspect(|_| commit(reader)),
+            None => {
+                let output = self.ended.value().flatten();
+                Ok(output.as_deref().unwrap_or_default().to_owned())
+            }
         }
     }
 

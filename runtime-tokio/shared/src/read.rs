@@ -6,8 +6,7 @@ use std::{
 };
 
 use longrun_core::{
-    Caller, Event, Output, OutputMode, ReadKey, ReadRefusal, Refusal, Reply, TaskId, TaskKey,
-    TaskSnapshot,
+    Caller, Event, Output, ReadKey, ReadRefusal, Refusal, Reply, TaskId, TaskKey, TaskSnapshot,
 };
 
 use crate::{
@@ -210,19 +209,6 @@ impl HeldOutput {
 impl fmt::Debug for HeldOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HeldOutput").field("id", &self.id).finish_non_exhaustive()
-    }
-}
-
-impl Handle {
-    /// What is left of the output of a task that is not on record any more.
-    pub(crate) fn drain(&self) -> Result<String, crate::BoxError> {
-        match self.output {
-            OutputMode::Stream => self.peek().inspect(|_| self.commit()),
-            OutputMode::Final => {
-                let output = self.ended.value().flatten();
-                Ok(output.as_deref().unwrap_or_default().to_owned())
-            }
-        }
     }
 }
 
