@@ -63,8 +63,8 @@ pub fn fit_output(body: &str, task: &TaskSnapshot, limit: usize) -> String {
 /// ```
 /// use longrun_core::controls::fit_read;
 ///
-/// let (text, status) = ("the key is ***\n[status: running]", "[status: running]");
-/// assert_eq!(fit_read(text, status, 40), " ***\n[output truncated]\n[status: running]");
+/// let (text, status) = ("the key of it all is ***\n[status: running]", "[status: running]");
+/// assert_eq!(fit_read(text, status, 40), "***\n[output truncated]\n[status: running]");
 /// assert_eq!(fit_read("withheld, for it is secret", status, 25), "secret\n[result truncated]");
 /// ```
 #[must_use]

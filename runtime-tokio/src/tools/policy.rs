@@ -56,7 +56,8 @@ pub trait Policy: Send + Sync {
 
     /// Given each result, whatever it came from (a denial, an abort, a panic), in the order
     /// in which the policies were added; what it returns takes its place. To change the
-    /// text, change that of the outcome; another outcome withholds it.
+    /// text, change that of the outcome; another outcome withholds it. Until then a task
+    /// that was read is held: whoever reads it here waits for itself.
     fn after<'a>(
         &'a self,
         _tool: &'a ToolDescription,

@@ -1,13 +1,13 @@
 //! `task_output`.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 use longrun_shared::{
-    CollectError, Collected, HeldRead, ReadError, Status, TaskId, Until,
+    CollectError, Collected, HeldRead, ReadError, Receipt, Status, TaskId, TaskSnapshot, Until,
     core::controls::{
-        self, AskedTask, AskedTasks, CollectedValue, FailedTask, OutputArgs, OutputValue,
-        PublicTask, one_line,
+        self, AskedTask, AskedTasks, CollectedValue, FailedTask, MAX_TASK_IDS, OutputArgs,
+        OutputValue, PublicTask, one_line,
     },
 };
 use serde::Deserialize;
@@ -31,9 +31,9 @@ impl Tool for TaskOutput {
     fn finalizer(&self, call: &Call<'_>) -> Finalizer {
         let caller = call.caller();
         let several = call.args.get("task_ids").and_then(Value::as_array).into_iter().flatten();
-        let asked = call.args.get("task_id").into_iter().chain(several);
-        let caps: Vec<_> = asked.filter_map(|id| self.0.cap(id, &caller)).collect();
-        if caps.iter().all(|(_, cap)| cap.is_none()) {
+        let asked = call.args.get("task_id").into_iter().chain(several.take(MAX_TASK_IDS));
+        let caps: Caps = asked.filter_map(|id| self.0.cap(id, &caller)).collect();
+        if caps.values().all(Option::is_none) {
             return Finalizer::none();
         }
         Finalizer::new(move |content, value| fit(content, value, &caps))
@@ -48,29 +48,41 @@ impl Tool for TaskOutput {
     }
 }
 
-type Caps = [(TaskId, Option<usize>)];
+/// The caps of the tasks that a call is about, if they have any.
+type Caps = BTreeMap<TaskId, Option<usize>>;
 
-/// Cuts each text that ends as a read of a task does within that task's cap. A text that is
-/// all there is and ends otherwise has the room of all the tasks together, unless one of
-/// them has no cap.
+/// Cuts the texts of a read, each within the cap of its task. A text that is all there is
+/// and is no read has the room of all the tasks together, unless one of them has no cap.
+/// Other results keep their shape.
 fn fit(content: &mut [Content], value: &Value, caps: &Caps) {
     let endings = endings(value);
-    let of = |id: &TaskId| caps.iter().find(|(known, _)| known == id).and_then(|(_, cap)| *cap);
     let ending_of = |text: &str| endings.iter().find(|(_, ending)| text.ends_with(ending));
-    for block in &mut *content {
-        if let Content::Text(text) = block
-            && let Some((id, ending)) = ending_of(text)
-            && let Some(cap) = of(id)
-        {
-            *text = controls::fit_read(text, ending, cap);
+    if content.len() == own_blocks(value) {
+        for block in &mut *content {
+            if let Content::Text(text) = block
+                && let Some((id, ending)) = ending_of(text)
+                && let Some(&Some(cap)) = caps.get(id)
+            {
+                *text = controls::fit_read(text, ending, cap);
+            }
         }
     }
-    let together =
-        caps.iter().try_fold(0, |sum: usize, (_, cap)| cap.map(|cap| sum.saturating_add(cap)));
+    let mut caps = caps.values();
+    let together = caps.try_fold(0_usize, |sum, cap| cap.map(|cap| sum.saturating_add(cap)));
     if let (Some(text), Some(together)) = (single_text(content), together)
         && ending_of(text).is_none()
     {
         *text = controls::fit_text(text, together);
+    }
+}
+
+/// How many blocks the result has that comes with this value.
+fn own_blocks(value: &Value) -> usize {
+    let count = |of: &str| value.get(of).and_then(Value::as_array).map_or(0, Vec::len);
+    if value.get("task").is_some() {
+        1
+    } else {
+        count("read") + count("quiet").min(1) + count("failed")
     }
 }
 
@@ -169,8 +181,8 @@ impl TaskOutput {
 struct Answer {
     texts: Vec<String>,
     value: CollectedValue,
-    quiet: Vec<longrun_shared::TaskSnapshot>,
-    receipts: Vec<longrun_shared::Receipt>,
+    quiet: Vec<TaskSnapshot>,
+    receipts: Vec<Receipt>,
 }
 
 impl Answer {
@@ -203,7 +215,7 @@ impl Answer {
             value: json(&value),
             content: texts.into_iter().map(Content::Text).collect(),
         };
-        let commit = || receipts.into_iter().for_each(longrun_shared::Receipt::commit);
+        let commit = || receipts.into_iter().for_each(Receipt::commit);
         Undelivered::new(reply, Delivery::new(commit))
     }
 }

@@ -4,7 +4,10 @@ use longrun_tokio::{
     BoxError, Outcome as Ended, OwnerScope, Status, TaskSpec,
     core::controls::status_line,
     testing::{FakeProducer, OnCancel},
-    tools::{BoxFuture, Call, Policy, ToolDescription, ToolReply, Verdict, single_text},
+    tools::{
+        BoxFuture, Call, Content, Policy, ToolDescription, ToolReply, Undelivered, Verdict,
+        single_text,
+    },
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -170,6 +173,35 @@ async fn the_cap_is_looked_up_before_any_policy_runs() {
         let after = harness.controls().call(tool, &call).await.text();
         assert!(after.starts_with("unknown task"), "the record is gone: {after}");
     }
+}
+
+/// Adds a block to each result.
+struct Adds;
+
+impl Policy for Adds {
+    fn after<'a>(
+        &'a self,
+        _: &'a ToolDescription,
+        _: &'a Call<'a>,
+        mut undelivered: Undelivered,
+    ) -> BoxFuture<'a, Result<Undelivered, BoxError>> {
+        undelivered.reply.content.push(Content::Text("seen by the policy".to_owned()));
+        Box::pin(async { Ok(undelivered) })
+    }
+}
+
+// contract: M10
+#[tokio::test]
+async fn a_read_beside_another_block_is_the_policys_to_bound() {
+    let harness = Harness::new();
+    let spec = TaskSpec::new("pty", "a label").output_limit_bytes(8);
+    harness.task(spec, "a line\n", None).await;
+    let tools = harness.controls().policy(Adds);
+    let reply = harness.call(&tools, "task_output", json!({"task_id": "pty-1"})).await;
+    let texts = ["a line\n[status: running]", "seen by the policy"];
+    assert_eq!(reply.content, texts.map(|text| Content::Text(text.to_owned())));
+    let again = harness.call(&tools, "task_output", json!({"task_id": "pty-1"})).await;
+    assert_eq!(again.value["text"], "", "it was delivered, and counts as read");
 }
 
 // contract: M10, A2
