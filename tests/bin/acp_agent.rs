@@ -80,7 +80,7 @@ async fn main() -> Result<(), Error> {
     // The input has closed.
     let is_told = |step| std::env::args().any(|other| other == step);
     if is_told("mark-end") {
-        std::fs::write("ending", "").map_err(Error::into_internal_error)?;
+        std::fs::write("ending", "\n").map_err(Error::into_internal_error)?;
     }
     if is_told("stubborn") {
         stubborn();
@@ -106,7 +106,7 @@ async fn before_the_session(step: &str) {
             eprintln!("no key was found");
             exit(7);
         }
-        "mark" => std::fs::write("started", "").expect("a file"),
+        "mark" => std::fs::write("started", "\n").expect("a file"),
         // These are for later.
         "stubborn" | "no-session" | "mark-end" => {}
         other => panic!("there is no step `{other}` before the session"),

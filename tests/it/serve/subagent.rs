@@ -104,6 +104,32 @@ fn a_disposal_and_the_end_of_input_end_subagents_of_every_sort() {
     }
 }
 
+// contract: U1, U2, K2, O1, O2
+#[test]
+fn a_kill_and_a_disposal_end_a_subagent_in_its_startup_and_in_its_disposal() {
+    let moments = [
+        (
+            "mark hang-first",
+            "started",
+            "(no new output)\n[status: killed, aborted during its startup]",
+        ),
+        ("stubborn mark-end", "ending", "done\n[status: completed]"),
+    ];
+    for (args, mark, told) in moments {
+        let mut serve = serve(args, &[]);
+        let id = serve.start_subagent("say done", mark);
+        let killed = serve.call("a", "task_kill", json!({"task_id": id}));
+        assert_eq!(text(&killed), format!("requested cancellation of task {id}"));
+        assert_eq!(serve.wait_for("a", &id), told);
+        assert_eq!(serve.work(), NOBODY);
+
+        std::fs::remove_file(serve.folder().join(mark)).unwrap();
+        serve.start_subagent("say done", mark);
+        let reply = serve.ask(json!({"op": "dispose", "owner": "a"}));
+        assert_eq!((&reply["orphans"], serve.work()), (&json!([]), vec![]));
+    }
+}
+
 // contract: T3, U4
 #[test]
 fn a_server_that_is_killed_takes_its_subagents_along() {

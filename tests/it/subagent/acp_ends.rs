@@ -1,6 +1,6 @@
 //! Children that misbehave: a clear end, in bounded time and memory, and no process left.
 
-use longrun_tokio::subagent::acp::MAX_LINE_BYTES;
+use longrun_tokio::subagent::{AbortHandle, Provider as _, Stop, acp::MAX_LINE_BYTES};
 
 use super::*;
 
@@ -106,4 +106,23 @@ async fn what_a_child_leaves_behind_goes_with_it() {
     // It goes on when its input is closed, and ignores SIGTERM.
     let (status, text) = told(&["stubborn"], "say done").await;
     assert_eq!((status.as_str(), text.as_str()), ("completed", "done"));
+}
+
+// contract: U4, U1, L7
+#[tokio::test]
+async fn what_left_a_child_that_was_over_before_anybody_looked_goes_too() {
+    let stage = Stage::new();
+    let script = "echo $$ >pid; setsid --fork sleep 1000 <&- >&- 2>&-; exit 3";
+    let args = vec!["-c".into(), script.into()];
+    let config = AcpConfig { command: "bash".into(), args, ..stage.config(&[]) };
+    let provider = AcpProvider::new(config).unwrap();
+    let startup = provider.start(Request::new("a child", "hello"), AbortHandle::new()).unwrap();
+    stage.appears("pid").await;
+    let pid = || fs::read_to_string(stage.folder().join("pid")).unwrap().trim().to_owned();
+    until("it is reaped", || !pid().is_empty() && !Path::new("/proc").join(pid()).exists()).await;
+    assert_eq!(processes_in(&stage.folder()).len(), 1, "the other one goes on");
+    let finish = soon(startup).await.unwrap_err();
+    let reason = "it closed its output before it answered `initialize`; exit code: 3";
+    assert_eq!((finish.stop, finish.note), (Stop::Failed(reason.to_owned()), None));
+    stage.nobody_is_left();
 }
