@@ -89,7 +89,7 @@ async fn a_child_works_where_it_is_told_in_the_environment_of_a_command() {
     assert!(folder.join("below/here").exists(), "it is the directory of the process too");
 }
 
-// contract: U4, U2, S3
+// contract: U4, U2, S1, S3
 #[tokio::test]
 async fn what_cannot_be_started_is_refused_with_the_cause_and_is_no_task() {
     let stage = Stage::new();
@@ -113,6 +113,9 @@ async fn what_cannot_be_started_is_refused_with_the_cause_and_is_no_task() {
     let id = stage.start(&stage.subagents(&[]), "say one");
     assert_eq!(id.as_str(), "subagent-1", "no number was used");
     assert_eq!(stage.told(&id).await.1, "one");
+    let helper = stage.start(&stage.subagents(&[]).kind("helper"), "say two");
+    assert_eq!(helper.as_str(), "helper-1", "each kind has its own numbers");
+    assert_eq!(stage.told(&helper).await.1, "two");
 }
 
 // contract: P1
