@@ -41,7 +41,8 @@ impl Driver {
         let shared = &guard.0;
         let mut reading = pin!(pipes::drain(stdout, stderr, &shared.output, &shared.spills.0));
         let mut watch = Watch::new(shared, leader, grace);
-        let mut drained = false;
+        // Whether the output has ended, and whether it has only just.
+        let (mut drained, mut just) = (false, false);
         {
             let mut empty = pin!(watch.until_empty());
             loop {
@@ -58,8 +59,10 @@ impl Driver {
                 read = timeout(drain, &mut reading) => read.is_ok(),
                 () = watch.until_asked_and_empty() => timeout(drain, &mut reading).await.is_ok(),
             };
-            watch.recount(drained).await;
+            just = drained;
         }
+        // The last look may have begun before the output ended.
+        watch.recount(just).await;
         let released = shared.custody.release();
         while !shared.close(released, drained, watch.fulfilled()) {
             watch.until_asked_and_empty().await;

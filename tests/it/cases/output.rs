@@ -38,7 +38,8 @@ fn bug_05_who_sees_the_end_can_read_every_byte() {
 // contract: R3, L7, B6
 #[test]
 fn bug_05_what_is_written_after_the_shells_exit_belongs_to_the_output() {
-    let mut serve = opened(&[]);
+    // One of them leaves the session, and is read for as long as the drain lasts.
+    let mut serve = opened(&["--drain-ms", "60000"]);
     let late = "until [ -e go ]; do sleep 0.02; done";
     let commands = [
         format!("printf 'first\\n'; ({late}; printf 'second\\n') & exit 0"),
