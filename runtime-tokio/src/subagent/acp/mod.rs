@@ -23,7 +23,8 @@
 //! - Keep the task from ending: its startup has a deadline, its end is above.
 //! - Fill the memory: a line longer than [`MAX_LINE_BYTES`] is the end of it, of what it
 //!   says the last [`AcpConfig::memory_bytes`] are kept, of its standard error the last 4 KiB,
-//!   and one that asks a thousand questions without reading an answer is ended.
+//!   and one that asks a thousand questions without reading an answer is ended. (A line of
+//!   that length that is made for it takes fifty times as much while it is parsed.)
 //! - Be misunderstood: a line that is no message of the protocol is the end of it, and the
 //!   failure quotes it. So an agent must not write its log to standard output.
 
