@@ -44,6 +44,9 @@ pub struct ForegroundResult {
     /// How many processes are known to have left the session and to have lived at its end.
     /// They were ended then: nobody could stop them later.
     pub left_session: usize,
+    /// How many processes lived on in spite of SIGKILL: they hang in the kernel, or run as
+    /// somebody whom we may not signal. They are not waited for any longer.
+    pub resisting: usize,
 }
 
 pub(super) async fn run(
@@ -164,10 +167,12 @@ impl Foreground {
             leftovers_ended: 0,
             drained: false,
             left_session: 0,
+            resisting: 0,
         }
     }
 
-    /// Ends what is left of it after that turn, and gives all of its output.
+    /// Ends what is left of it after that turn, and gives all of its output. It takes a
+    /// grace and a drain, and two seconds more where something does not yield to SIGKILL.
     pub(crate) async fn end(self, turn: Turn) -> ForegroundResult {
         let exited = self.patience.is_some();
         let leftovers_ended = match turn {
@@ -178,18 +183,29 @@ impl Foreground {
         if turn != Turn::Over {
             self.process.kill();
         }
-        let closed = self.process.done().await;
+        let ended = tokio::select! {
+            biased;
+            closed = self.process.done() => Ok(closed),
+            resisting = self.process.resists() => Err(resisting),
+        };
         let cause = match turn {
             Turn::TimedOut => Cause::TimedOut,
             Turn::Aborted if !exited => Cause::Aborted,
             Turn::Over | Turn::Outlived(_) | Turn::Aborted | Turn::Asked => Cause::Exited,
         };
-        ForegroundResult {
-            cause,
-            leftovers_ended,
-            drained: closed.drained,
-            left_session: closed.left_session,
-            ..self.so_far(closed.exit)
+        match ended {
+            Ok(closed) => ForegroundResult {
+                cause,
+                leftovers_ended,
+                drained: closed.drained,
+                left_session: closed.left_session,
+                ..self.so_far(closed.exit)
+            },
+            Err(resisting) => ForegroundResult {
+                cause,
+                resisting,
+                ..self.so_far(self.process.shell_exit().unwrap_or(Exit::Unavailable))
+            },
         }
     }
 }
@@ -218,6 +234,14 @@ mod tests {
     use tokio::time::sleep;
 
     use super::*;
+    use std::sync::{Mutex, atomic::AtomicBool};
+
+    use longrun_core::output::Cursor;
+
+    use crate::{
+        bash::{BashConfig, BashExecutor, BashRequest},
+        process::tests::signalling::Sparing,
+    };
 
     /// Happens at that millisecond, or never.
     async fn at(ms: Option<u64>) {
@@ -231,6 +255,37 @@ mod tests {
 
     fn moment() -> impl Strategy<Value = Option<u64>> {
         prop::option::of(0_u64..4)
+    }
+
+    // A call waited for ever for a process that did not yield.
+    // contract: B3
+    // contract: B5
+    // contract: O2
+    #[tokio::test]
+    async fn what_does_not_yield_to_sigkill_is_told_and_not_waited_for() {
+        let executor = BashExecutor::new(BashConfig::new("/")).unwrap();
+        let mut spec = executor.resolve(BashRequest::new("echo up; exec sleep 1000")).unwrap();
+        spec.process.grace = Duration::ZERO;
+        let (process, obey) = Sparing::leader_of(&spec.process);
+        let cursor = Mutex::new(Cursor::new(spec.process.memory_bytes));
+        let (started, stopping) = (Instant::now(), AtomicBool::new(false));
+        let process = Arc::new(BashProcess { process, cursor, started, stopping });
+        let (timeout, deadline) = (Duration::ZERO, Instant::now());
+        let mut run = Foreground {
+            process: Arc::clone(&process),
+            timeout,
+            deadline,
+            drain: Duration::ZERO,
+            patience: None,
+        };
+        let turn = run.next_turn(pending(), pending()).await;
+        assert_eq!(turn, Turn::TimedOut);
+        let result = run.end(turn).await;
+        assert_eq!((result.cause, result.exit), (Cause::TimedOut, Exit::Unavailable));
+        assert_eq!((result.resisting, result.drained), (1, false));
+        obey();
+        process.process.kill_left();
+        process.done().await;
     }
 
     proptest! {

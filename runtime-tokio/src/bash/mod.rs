@@ -208,6 +208,16 @@ impl BashProcess {
         async move { done.await.into() }
     }
 
+    /// Waits until something of it lives on in spite of SIGKILL, and says how many.
+    fn resists(&self) -> impl Future<Output = usize> + Send + '_ {
+        let resists = self.process.resists();
+        async move {
+            resists.await;
+            let left = self.process.left();
+            left.members + left.strays
+        }
+    }
+
     /// Waits for the exit of the shell; its children may go on.
     fn shell_exited(&self) -> impl Future<Output = Exit> + Send + 'static {
         self.process.wait_exited()

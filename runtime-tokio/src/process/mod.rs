@@ -106,7 +106,7 @@ mod signals;
 mod spawn;
 mod spill;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod watch;
 
 use std::future::Future;
@@ -258,6 +258,18 @@ impl Process {
         async move {
             // The driver tells the end even if it is dropped before it.
             fact(facts, |facts| facts.closed).await.unwrap_or(Closed::UNKNOWN)
+        }
+    }
+
+    /// Waits until something is found alive two seconds after SIGKILL: it hangs in the
+    /// kernel, or we may not signal it. The process stays open then until that ends too.
+    /// Never ready if all obey. The future does not keep the process alive.
+    pub(crate) fn resists(&self) -> impl Future<Output = ()> + Send + 'static {
+        let facts = self.shared.facts.subscribe();
+        async move {
+            if fact(facts, |facts| facts.resists.then_some(())).await.is_none() {
+                std::future::pending::<()>().await;
+            }
         }
     }
 

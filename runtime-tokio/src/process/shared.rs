@@ -29,6 +29,8 @@ pub(crate) struct Facts {
     pub(crate) exited: Option<Exit>,
     /// Somebody was found in the session after the leader's exit.
     pub(crate) outlived: bool,
+    /// Somebody was found alive well after SIGKILL.
+    pub(crate) resists: bool,
     pub(crate) closed: Option<Closed>,
 }
 
@@ -107,6 +109,10 @@ impl Shared {
 
     pub(crate) fn outlived(&self) {
         self.facts.send_modify(|facts| facts.outlived = true);
+    }
+
+    pub(crate) fn resists(&self) {
+        self.facts.send_modify(|facts| facts.resists = true);
     }
 
     /// Says that all is over, unless a request has come that goes further than the one

@@ -274,6 +274,7 @@ impl<'a> Watch<'a> {
                 let session = self.shared.custody.kin().session.as_raw_nonzero();
                 let left = self.shared.custody.left();
                 tracing::warn!(session, ?left, "processes of a task live in spite of SIGKILL");
+                self.shared.resists();
                 self.stage = Stage::Killing(None);
                 // It may be a stray, which is not waited for any longer.
                 self.witness = None;

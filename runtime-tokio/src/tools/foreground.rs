@@ -75,11 +75,19 @@ fn text(output: &Delta, files: &SpillFiles, nothing: &str, markers: &[String]) -
 /// What was ended, and what was not.
 fn ends(result: &ForegroundResult) -> Vec<String> {
     let mut markers = Vec::new();
+    let ended = if result.resisting == 0 { ", and was ended" } else { "" };
     match result.cause {
-        Cause::TimedOut => markers
-            .push(format!("[timed out after {} ms, and was ended]", result.timeout.as_millis())),
-        Cause::Aborted => markers.push("[aborted, and was ended]".to_owned()),
+        Cause::TimedOut => {
+            let ms = result.timeout.as_millis();
+            markers.push(format!("[timed out after {ms} ms{ended}]"));
+        }
+        Cause::Aborted => markers.push(format!("[aborted{ended}]")),
         Cause::Exited => {}
+    }
+    if result.resisting > 0 {
+        let left = count(result.resisting);
+        markers.push(format!("[{left} could not be ended, not by SIGKILL either]"));
+        return markers;
     }
     let were = |processes| if processes == 1 { "was" } else { "were" };
     if result.leftovers_ended > 0 {

@@ -6,7 +6,7 @@ mod ending;
 mod guardian;
 mod limits;
 mod output;
-mod signalling;
+pub(crate) mod signalling;
 mod starting;
 mod strays;
 mod teardown;

@@ -47,9 +47,17 @@ fn pid_of(pidfd: &OwnedFd) -> i32 {
 
 /// Signals all but one process, which stands for one that hangs in the kernel.
 #[derive(Debug, Default)]
-struct Sparing(AtomicI32);
+pub(crate) struct Sparing(AtomicI32);
 
 impl Sparing {
+    /// A process of which it spares the leader, and how to spare it no longer.
+    pub(crate) fn leader_of(spec: &ProcessSpec) -> (Process, impl FnOnce() + use<>) {
+        let sparing: &'static Self = Box::leak(Box::default());
+        let process = Process::spawn_with(spec, Input::Given, sparing).unwrap().0;
+        sparing.0.store(process.pid().cast_signed(), Ordering::SeqCst);
+        (process, || sparing.0.store(0, Ordering::SeqCst))
+    }
+
     fn spares(&self, pid: i32) -> bool {
         self.0.load(Ordering::SeqCst) == pid
     }
