@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::ToolReply;
 use crate::{
     bash::{Cause, Foreground, ForegroundResult, Turn, count},
-    process::{Delta, Exit, SpillFiles, Stream},
+    process::{Delta, Exit, SpillFiles, SpillState, Stream},
 };
 
 /// A command that has ended, and why it could not go on as a background task, if it
@@ -122,13 +122,17 @@ fn value(result: &ForegroundResult) -> Value {
         Exit::Signal(signal) => (None, Some(signal.to_string())),
         Exit::Unavailable => (None, None),
     };
-    let stream = |stream| {
-        let stream = result.output.of(stream);
-        json!({
+    let stream = |of| {
+        let stream = result.output.of(of);
+        let mut value = json!({
             "text": stream.text,
             "truncated": stream.dropped_bytes > 0,
             "droppedBytes": stream.dropped_bytes,
-        })
+        });
+        if let SpillState::Kept { path, .. } = result.files.state(of) {
+            value["spillPath"] = path.to_string_lossy().into();
+        }
+        value
     };
     json!({
         "kind": "foreground",

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use longrun_tokio::tools::{BashOptions, Call, OnTimeout, Tool};
+use longrun_tokio::{
+    bash::{BashConfig, BashExecutor, SpillConfig},
+    tools::{Bash, BashOptions, Call, OnTimeout, Pipeline, Tool},
+};
 use serde_json::json;
 
 use super::Harness;
@@ -94,6 +97,29 @@ async fn every_text_about_a_capped_command_is_within_its_cap() {
         }
         assert_eq!(output.value["text"].as_str().unwrap().lines().count(), 201, "never cut");
     }
+}
+
+// contract: B8, M6
+#[tokio::test]
+async fn the_value_of_a_command_names_the_file_that_has_all_of_its_output() {
+    let harness = Harness::new();
+    let spill = SpillConfig { dir: harness.folder.path().to_path_buf(), ..SpillConfig::default() };
+    let config = BashConfig {
+        memory_bytes: 64,
+        spill: Some(spill),
+        ..BashConfig::new(harness.folder.path())
+    };
+    let executor = BashExecutor::new(config).unwrap();
+    let bash = Bash::new(harness.service.clone(), executor, BashOptions::default());
+    let tools = Pipeline::new().tools(harness.controls.tools()).tool(bash);
+    let args = json!({"command": "seq 1 1000; echo short >&2"});
+    let value = harness.call(&tools, "bash", args).await.value;
+    let path = value["stdout"]["spillPath"].as_str().unwrap();
+    let all: Vec<String> = (1..=1000).map(|number| format!("{number}\n")).collect();
+    assert_eq!(std::fs::read_to_string(path).unwrap(), all.concat());
+    assert_eq!(value["stdout"]["truncated"], true);
+    let short = json!({"text": "short\n", "truncated": false, "droppedBytes": 0});
+    assert_eq!(value["stderr"], short);
 }
 
 // contract: B6, B10, P2

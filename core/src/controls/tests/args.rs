@@ -12,11 +12,16 @@ use crate::controls::{
 
 const ID: (&str, Arg<'static>) = ("task_id", Arg::Text("bash-1"));
 
+/// The same, whether or not several tasks can be asked for.
 fn wait_of(args: &[(&str, Arg<'_>)]) -> Result<Option<Duration>, String> {
-    let args = [ID].into_iter().chain(args.iter().cloned());
-    parse_output(args, &ControlsConfig::default())
-        .map(|args| args.wait)
-        .map_err(|error| error.to_string())
+    let config = ControlsConfig::default();
+    let [wait, with_task_ids] = [config, config.with_task_ids()].map(|config| {
+        let args = [ID].into_iter().chain(args.iter().cloned());
+        let parsed = parse_output(args, &config);
+        parsed.map(|args| args.wait).map_err(|error| error.to_string())
+    });
+    assert_eq!(wait, with_task_ids);
+    wait
 }
 
 // contract: M3
@@ -119,7 +124,8 @@ fn several_tasks_are_asked_for_by_their_ids_and_one_as_ever() {
     let only = [texts(&["x"]), ("until", Arg::Text("any")), ("task_id", Arg::Null)];
     let Ok(AskedTasks::Several { ids, until_all: false }) = several(&only) else { panic!() };
     assert_eq!(ids[0].clone().unwrap_err().to_string(), unknown_task_text("x"));
-    assert!(wait_of(&[all]).unwrap_err().contains("unknown `until`"), "where it is not set");
+    let not_set = parse_output([ID, all], &ControlsConfig::default());
+    assert!(not_set.unwrap_err().to_string().contains("unknown `until`"));
 }
 
 // contract: W8, M3
@@ -169,6 +175,7 @@ fn an_id_that_does_not_parse_gets_the_answer_of_an_unknown_one() {
     for id in ["bash", "bash-0", "bash-01", "../x", "bash-1\n", " ", &long] {
         let unknown = parse_kill([("task_id", Arg::Text(id))]).unwrap().task_id.unwrap_err();
         assert_eq!(unknown.to_string(), unknown_task_text(id));
+        assert!(unknown_task_text(id).contains(&format!("`{}`", unknown.shown())));
     }
 }
 

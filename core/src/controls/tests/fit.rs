@@ -55,6 +55,10 @@ fn a_read_of_nothing_is_not_called_truncated() {
     assert_eq!(fit_output("", &task, 33), "(no new output)\n[status: running]");
     assert_eq!(fit_output("", &task, 32), "[status: running]");
     assert_eq!(fit_output("", &task, 8), "running]");
+    for limit in [33, 32, 8] {
+        let fitted = fit_read("(no new output)\n[status: running]", "[status: running]", limit);
+        assert_eq!(fitted, fit_output("", &task, limit));
+    }
 }
 
 // contract: M8
