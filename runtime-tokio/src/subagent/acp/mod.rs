@@ -60,7 +60,7 @@ const DRAIN: Duration = Duration::from_secs(1);
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
 /// use longrun_tokio::subagent::{Request, Subagents, acp::{AcpConfig, AcpProvider}};
 ///
 /// // A command that ends at once is no agent.
