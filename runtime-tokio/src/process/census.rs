@@ -1,12 +1,16 @@
 //! One look at `/proc` for all that ask in the same moment.
 //!
-//! A look costs some milliseconds on a busy machine, so it happens on a blocking
-//! thread, and everybody who asked before it began shares what it saw. Who asks
+//! A look costs some milliseconds on a busy machine, so it happens on a thread of its
+//! own, and everybody who asked before it began shares what it saw. Who asks
 //! while one is under way gets the next one: a look that began earlier could miss
 //! what the asker already knows.
+//!
+//! Where the system has no thread left, the asker's own looks: somebody has to be seen
+//! to end, or there will be no threads again.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -41,13 +45,8 @@ fn desk() -> MutexGuard<'static, Desk> {
 ///
 /// See [`Census::take`].
 pub(crate) async fn census(marked_since: Option<u64>) -> Answer {
-    loop {
-        if let Ok(answer) = ask(marked_since).await {
-            return answer;
-        }
-        // The clerk went away with its runtime, which may be another one than
-        // ours: ask again, and be the one who employs the next.
-    }
+    let answer = ask(marked_since, hire).await;
+    answer.unwrap_or_else(|_| Err(Arc::new(io::Error::other("the look at /proc was broken off"))))
 }
 
 /// The last look that [`recent`] took, and when it began.
@@ -73,17 +72,25 @@ pub(crate) fn recent(age: Duration, earliest: Instant) -> io::Result<Arc<Census>
     Ok(census)
 }
 
-fn ask(marked_since: Option<u64>) -> oneshot::Receiver<Answer> {
+/// Queues up, and has somebody serve the desk if nobody does.
+fn ask(marked_since: Option<u64>, hire: fn() -> io::Result<()>) -> oneshot::Receiver<Answer> {
     let (answer, receiver) = oneshot::channel();
     let mut desk = desk();
     desk.waiting.push(Asker { marked_since, answer });
-    if !desk.staffed {
-        desk.staffed = true;
-        let clerk = Clerk;
-        drop(desk);
-        tokio::task::spawn_blocking(move || clerk.serve());
+    let is_staffed = std::mem::replace(&mut desk.staffed, true);
+    drop(desk);
+    if !is_staffed && let Err(error) = hire() {
+        tracing::debug!(%error, "no thread is left to look at the processes with");
+        Clerk.serve();
     }
     receiver
+}
+
+/// A thread that serves until nobody waits.
+fn hire() -> io::Result<()> {
+    // The clerk is made in there: without a thread there is none.
+    let serving = || Clerk.serve();
+    thread::Builder::new().name("longrun-census".into()).spawn(serving).map(drop)
 }
 
 /// Whoever holds this serves the desk; dropping it, served or not, frees the
@@ -118,5 +125,20 @@ impl Drop for Clerk {
         let mut desk = desk();
         desk.staffed = false;
         desk.waiting.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // contract: B6, T2
+    #[tokio::test]
+    async fn without_a_thread_the_asker_looks_and_the_next_one_asks_again() {
+        let none = || Err(io::Error::from_raw_os_error(11));
+        for hire in [none, hire, none] {
+            let census = ask(None, hire).await.unwrap().unwrap();
+            assert!(census.len() > 0);
+        }
     }
 }
