@@ -1,6 +1,9 @@
 //! Where the system has no more of something, and where something is left behind.
 
+use std::{fs, os::unix::fs::PermissionsExt, process::Command};
+
 use serde_json::json;
+use tempfile::TempDir;
 
 use super::{kill, nothing_is_left, read, run, setting, status, tasks};
 use crate::serve::driver::{NOBODY, Serve, text};
@@ -11,6 +14,91 @@ fn limited(descriptors: u32, options: &[&str]) -> Serve {
     let mut serve = Serve::start_under(&["bash", "-c", &ulimit], options);
     serve.open("a", "s");
     serve
+}
+
+/// A server that may have so few processes and threads that there is no room for more than
+/// a few commands, and a folder that it may write to. None where that cannot be had: a
+/// limit binds only one who is not root, and nobody else may run here who is.
+fn crowded(number: u32, options: &[&str]) -> Option<(Serve, TempDir)> {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    // A user whom nothing else belongs to, who is counted alone.
+    let user = (30_000 + (std::process::id() * 4 + number) % 30_000).to_string();
+    let ids = [format!("--reuid={user}"), format!("--regid={user}")];
+    let limit = "cd \"$0\" && ulimit -u 10 && exec \"$@\"";
+    let shell = ["bash", "-c", limit, folder.path().to_str().unwrap()];
+    let fronts = [
+        [&["setpriv", &ids[0], &ids[1], "--clear-groups"], &shell[..]].concat(),
+        [&["unshare", "--user"], &shell[..]].concat(),
+    ];
+    let exe = env!("CARGO_BIN_EXE_longrun-under-test");
+    let runs = |front: &&Vec<&str>| {
+        let probe = Command::new(front[0]).args(&front[1..]).args([exe, "--version"]).output();
+        probe.is_ok_and(|output| output.status.success())
+    };
+    let Some(front) = fronts.iter().find(runs) else {
+        eprintln!("not tried: nobody else can be had here, of whom there may be only a few");
+        return None;
+    };
+    let mut serve = Serve::start_under(front, options);
+    serve.open("a", "s");
+    Some((serve, folder))
+}
+
+/// Starts commands until no more can be; gives their ids, or none if nothing limits them.
+fn crowd(serve: &mut Serve) -> Option<Vec<String>> {
+    let mut ids = Vec::new();
+    while ids.len() < 20 {
+        let args = json!({"command": "exec sleep 600", "run_in_background": true});
+        let reply = serve.call("a", "bash", args);
+        let Some(id) = reply["value"]["taskId"].as_str() else {
+            let says = text(&reply);
+            assert!(says.contains("too many processes"), "{says}");
+            return Some(ids);
+        };
+        ids.push(id.to_owned());
+    }
+    eprintln!("not tried: a limit that limits nothing");
+    None
+}
+
+// The look for what is left of a session got no thread, and none was taken ever after.
+// contract: T2, O5, L7, B4
+#[test]
+fn bug_28_where_no_thread_is_left_ends_are_seen_then_and_later() {
+    let Some((mut serve, _folder)) = crowded(0, &["--grace-ms", "1000"]) else { return };
+    let Some(ids) = crowd(&mut serve) else { return };
+    for id in &ids {
+        assert_eq!(kill(&mut serve, id), format!("requested cancellation of task {id}"));
+        assert!(status(&serve.wait_for("a", id)).starts_with("[status: killed, signal: "));
+    }
+    let next = serve.start_command("a", "echo again");
+    assert_eq!(serve.wait_for("a", &next), "again\n[status: completed, exit code: 0]");
+    assert!(crowd(&mut serve).is_some_and(|ids| !ids.is_empty()));
+    super::dispose(&mut serve, "a");
+    assert!(serve.end().success());
+}
+
+// contract: B8, S3
+#[test]
+fn bug_28_where_no_thread_is_left_long_output_is_not_kept_and_nothing_else_suffers() {
+    let options = ["--memory-bytes", "1000", "--grace-ms", "1000", "--spill-dir", "."];
+    let Some((mut serve, folder)) = crowded(1, &options) else { return };
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").args(["-m", "666"]).arg(&pipe).status().unwrap().success());
+    // It needs no process more than it has.
+    let command = "read x <pipe; for ((n = 0; n < 20000; n++)); do echo $n; done; exit 4";
+    let id = serve.start_command("a", command);
+    if crowd(&mut serve).is_none() {
+        return;
+    }
+    fs::write(&pipe, "go\n").unwrap();
+    let end = serve.wait_for("a", &id);
+    let why = "; the whole could not be kept: no thread could be started: Resource temporarily";
+    assert!(end.contains(why), "{end}");
+    assert!(end.ends_with("\n19999\n[status: completed, exit code: 4]"), "{end}");
+    super::dispose(&mut serve, "a");
+    assert!(serve.end().success());
 }
 
 // Descriptors stayed open until the record of a finished command expired, so an agent that

@@ -4,12 +4,14 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    thread,
+    time::Instant,
 };
 
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::driver::{Serve, text};
+use super::driver::{PATIENCE, Serve, text};
 
 /// A server with little memory, and the folder for its files.
 fn spilling(more: &[&str]) -> (Serve, TempDir) {
@@ -79,6 +81,44 @@ fn what_a_foreground_command_lost_is_kept_for_its_reader_until_the_end() {
     assert_eq!(files(folder.path()), [path], "that of nobody's");
     serve.ask(json!({"op": "shutdown"}));
     assert_eq!(count(folder.path()), 0);
+    assert!(serve.end().success());
+}
+
+/// What a read says now.
+fn read(serve: &mut Serve, id: &str) -> String {
+    text(&serve.call("a", "task_output", json!({"task_id": id}))).to_owned()
+}
+
+// contract: B8, R8
+#[test]
+fn what_a_live_command_wrote_is_in_the_file_as_far_as_is_told_and_soon_all_of_it() {
+    let (mut serve, _folder) = spilling(&[]);
+    let wait = "until [ -e go ]; do sleep 0.02; done";
+    let id = serve.start_command("a", &format!("seq 1 30000; {wait}; echo end"));
+    let mut path = None;
+    loop {
+        let said = read(&mut serve, &id);
+        if said.contains(" dropped") {
+            let named = path_after(&said, " in ");
+            if said.contains("; all of it is in ") {
+                let shown = said.lines().rev().nth(1).unwrap();
+                let kept = fs::read_to_string(&named).unwrap();
+                assert!(kept.contains(&format!("\n{shown}")), "not up to {shown}: {}", kept.len());
+            }
+            path = Some(named);
+        } else if path.is_some() && said.starts_with("(no new output)") {
+            break;
+        }
+    }
+    // Nothing more comes from the command.
+    let (path, began) = (path.unwrap(), Instant::now());
+    while fs::read_to_string(&path).unwrap() != numbers(30_000) {
+        assert!(began.elapsed() < PATIENCE, "{:?}", fs::metadata(&path));
+        thread::yield_now();
+    }
+    serve.make("go");
+    let end = serve.wait_for("a", &id);
+    assert!(end.ends_with("end\n[status: completed, exit code: 0]"), "{end}");
     assert!(serve.end().success());
 }
 

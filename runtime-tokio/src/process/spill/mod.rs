@@ -78,6 +78,9 @@ pub enum SpillState {
         path: PathBuf,
         /// How many bytes of the stream are in it by now.
         bytes: u64,
+        /// Whether readers may have been shown more than that: the rest is still to be
+        /// written.
+        behind: bool,
         /// Why it does not go on, if it does not.
         stopped: Option<SpillStop>,
     },
@@ -101,10 +104,13 @@ impl SpillState {
     pub fn whereabouts(&self) -> Option<String> {
         match self {
             Self::Unused => None,
-            Self::Kept { path, stopped: None, .. } => {
+            Self::Kept { path, stopped: None, behind: false, .. } => {
                 Some(format!("all of it is in {}", path.display()))
             }
-            Self::Kept { path, bytes, stopped: Some(_) } => {
+            Self::Kept { path, bytes, stopped: None, behind: true } => {
+                Some(format!("by now the first {bytes} bytes are in {}", path.display()))
+            }
+            Self::Kept { path, bytes, stopped: Some(_), .. } => {
                 Some(format!("the first {bytes} bytes are in {}", path.display()))
             }
             Self::Failed(why) => Some(format!("the whole could not be kept: {why}")),

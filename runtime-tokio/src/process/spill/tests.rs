@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
+use std::sync::Mutex;
 
 use tempfile::TempDir;
 
@@ -29,7 +30,7 @@ impl World {
 
 fn kept(spill: &Spill) -> (PathBuf, u64, Option<SpillStop>) {
     match spill.state() {
-        SpillState::Kept { path, bytes, stopped } => (path, bytes, stopped),
+        SpillState::Kept { path, bytes, stopped, behind: false } => (path, bytes, stopped),
         other => panic!("{other:?}"),
     }
 }
@@ -133,6 +134,78 @@ async fn half_a_file_is_removed_and_not_named() {
         SpillState::Failed("No space left on device (os error 28)".into())
     );
     assert!(!path.exists());
+}
+
+// contract: B8
+#[tokio::test]
+async fn without_a_thread_it_is_given_up_and_the_next_one_tries_again() {
+    let world = World::new(100, 100);
+    let mut writer = world.writer();
+    writer.hire = |_| Err(std::io::Error::from_raw_os_error(11));
+    writer.write(b"lost").await;
+    writer.write(b"lost too").await;
+    writer.finish().await;
+    let why = "no thread could be started: Resource temporarily unavailable (os error 11)";
+    assert_eq!(world.spill.state(), SpillState::Failed(why.into()));
+    assert_eq!((world.plan.budget.left(), entries(world.folder.path())), (100, 0));
+    let other = Spill::default();
+    let mut second = SpillWriter::new(&other, world.plan.clone());
+    second.write(b"kept").await;
+    second.finish().await;
+    assert_eq!(fs::read(kept(&other).0).unwrap(), b"kept");
+}
+
+/// The work of a thread that is slow.
+static SLOW: Mutex<Vec<Box<dyn FnOnce() + Send>>> = Mutex::new(Vec::new());
+
+// contract: B8, R8
+#[tokio::test]
+async fn where_the_disk_is_slow_it_is_said_how_far_the_file_goes_and_nothing_is_kept_back() {
+    let world = World::new(100, 100);
+    let mut writer = world.writer();
+    writer.write(b"one, ").await;
+    let (path, ..) = kept(&world.spill);
+    let told = |bytes: u64, behind| {
+        let state = world.spill.state();
+        let path = path.clone();
+        assert_eq!(state, SpillState::Kept { path, bytes, stopped: None, behind });
+        state.whereabouts().unwrap()
+    };
+    assert!(told(5, false).starts_with("all of it is in /"));
+    writer.hire = |work| {
+        SLOW.lock().unwrap().push(work);
+        Ok(())
+    };
+    writer.write(b"two, ").await;
+    writer.write(b"three").await;
+    assert!(told(5, true).starts_with("by now the first 5 bytes are in /"));
+    // One thread, and once it gets on all is written: no more has to come for that.
+    let mut slow = std::mem::take(&mut *SLOW.lock().unwrap());
+    assert_eq!(slow.len(), 1);
+    slow.pop().unwrap()();
+    assert!(told(15, false).starts_with("all of it is in /"));
+    assert_eq!(fs::read(&path).unwrap(), b"one, two, three");
+    writer.finish().await;
+    assert_eq!(kept(&world.spill), (path.clone(), 15, None));
+}
+
+// contract: B8, T2
+#[tokio::test]
+async fn a_file_that_nobody_can_read_any_more_goes_with_the_write_that_is_under_way() {
+    let World { folder, plan, spill } = World::new(100, 100);
+    let mut writer = SpillWriter::new(&spill, plan.clone());
+    writer.write(b"one").await;
+    static HELD: Mutex<Option<Box<dyn FnOnce() + Send>>> = Mutex::new(None);
+    writer.hire = |work| {
+        *HELD.lock().unwrap() = Some(work);
+        Ok(())
+    };
+    writer.write(b"two").await;
+    drop(writer);
+    drop(spill);
+    assert_eq!((entries(folder.path()), plan.budget.left()), (0, 100));
+    HELD.lock().unwrap().take().unwrap()();
+    assert_eq!(entries(folder.path()), 0);
 }
 
 // contract: B8, T3

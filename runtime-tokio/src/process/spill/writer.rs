@@ -1,35 +1,61 @@
 //! Writing one stream to its file, without keeping the reader of the pipe waiting.
 //!
-//! What arrives is gathered, and one write at a time is made of it on a blocking thread.
-//! If the disk is so slow that too much is gathered, the reader waits for it, for a
+//! What arrives is gathered, and a thread writes it until nothing is left; then the
+//! thread ends. The reader waits for it for a moment, so that what it shows next is in
+//! the file already; where the disk is slower, readers are told how far the file goes.
+//! If the disk is so slow that too much is gathered, the reader waits longer, but for a
 //! bounded time, and gives the file up then: a pipe must be read on.
+//!
+//! The thread is none of the runtime's pool: where that gets no thread it panics.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
 
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::store::Entry;
+use super::store::{Entry, SpillFile};
 use super::{SpillBudget, SpillPlan, SpillState, SpillStop, SpillStore};
 
 /// How much is gathered at most before the disk is waited for.
 const GATHERED_BYTES: usize = 128 * 1024;
 
-/// For how long.
+/// For how long, and for the first write, since readers are told where it goes.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// For how long any other write is waited for.
+const MOMENT: Duration = Duration::from_millis(50);
 
 /// What readers know of a stream's file, and what holds it. Dropping it removes the
 /// file, and gives back what it had of the budget.
 #[derive(Debug, Default)]
-pub(crate) struct Spill(Mutex<Known>);
+pub(crate) struct Spill(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    known: Mutex<Known>,
+    /// A write has begun or ended.
+    progress: Notify,
+}
 
 #[derive(Debug, Default)]
 struct Known {
-    state: SpillState,
-    file: Option<Arc<Entry>>,
+    /// What is still to be written.
+    gathered: Vec<u8>,
+    /// A thread is at work, and takes what is gathered.
+    working: bool,
+    /// The file between two writes; none before the first.
+    file: Option<SpillFile>,
+    /// Where it is, from the end of the first write on.
+    place: Option<Arc<Entry>>,
+    /// How much is in it.
+    bytes: u64,
+    /// How much readers have been shown of what has been or is to be written.
+    shown: u64,
+    stopped: Option<SpillStop>,
+    failed: Option<Arc<str>>,
     share: Option<Share>,
 }
 
@@ -47,47 +73,135 @@ impl Drop for Share {
 }
 
 impl Spill {
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Where the stream is by now.
     pub(crate) fn state(&self) -> SpillState {
-        self.lock().state.clone()
+        let known = self.0.lock();
+        if let Some(why) = &known.failed {
+            return SpillState::Failed(Arc::clone(why));
+        }
+        let Some(place) = known.place.clone() else { return SpillState::Unused };
+        let bytes = known.bytes;
+        // Only with its last bytes in it is it known where it ends.
+        let stopped = known.stopped.filter(|_| known.gathered.is_empty() && !known.working);
+        let behind = bytes < known.shown;
+        drop(known);
+        SpillState::Kept { path: place.path(), bytes, stopped, behind }
     }
 
-    /// Of so many bytes more, as many as may be kept, and what stands against the rest.
-    fn admit(&self, plan: &SpillPlan, length: u64) -> (u64, Option<SpillStop>) {
+    #[cfg(test)]
+    pub(super) fn fail(&self, error: &io::Error) {
+        self.0.fail(error);
+    }
+}
+
+impl Drop for Spill {
+    fn drop(&mut self) {
+        // A write that is under way ends first, and then finds that nobody wants it.
+        self.0.fail(&io::Error::other("nobody can read it any more"));
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in as much of that as may be kept; says what stands against the rest.
+    fn gather(&self, plan: &SpillPlan, bytes: &[u8]) -> Option<SpillStop> {
         let mut known = self.lock();
+        if known.failed.is_some() {
+            return None;
+        }
         let budget = plan.budget.clone();
         let share = known.share.get_or_insert(Share { budget, bytes: 0 });
+        let length = bytes.len() as u64;
         let room = length.min(plan.stream_bytes.saturating_sub(share.bytes));
         let granted = plan.budget.take(room);
         share.bytes += granted;
-        let stopped = match granted < room {
+        known.stopped = match granted < room {
             true => Some(SpillStop::OwnerCap),
             false => (room < length).then_some(SpillStop::StreamCap),
         };
-        (granted, stopped)
+        let granted = usize::try_from(granted).unwrap_or(bytes.len());
+        known.gathered.extend_from_slice(&bytes[..granted]);
+        known.stopped
+    }
+
+    /// Has a thread at work if there is something to write.
+    fn set_to_work(self: &Arc<Self>, store: &SpillStore, hire: Hire) -> io::Result<()> {
+        let mut known = self.lock();
+        if known.working || known.gathered.is_empty() {
+            return Ok(());
+        }
+        known.working = true;
+        drop(known);
+        let (inner, store) = (Arc::clone(self), store.clone());
+        hire(Box::new(move || inner.work(&store))).map_err(|error| {
+            self.lock().working = false;
+            io::Error::new(error.kind(), format!("no thread could be started: {error}"))
+        })
+    }
+
+    /// Writes what is gathered, until nothing is.
+    fn work(&self, store: &SpillStore) {
+        while let Some((file, bytes)) = self.next() {
+            self.progress.notify_one();
+            match write(file, store, &bytes) {
+                Ok(file) => self.wrote(file, bytes.len()),
+                Err(error) => drop(self.fail(&error)),
+            }
+            self.progress.notify_one();
+        }
+        // Who sees this must not find anything held by the thread.
+        self.progress.notify_one();
+    }
+
+    fn next(&self) -> Option<(Option<SpillFile>, Vec<u8>)> {
+        let mut known = self.lock();
+        known.working = !known.gathered.is_empty();
+        known.working.then(|| (known.file.take(), std::mem::take(&mut known.gathered)))
     }
 
     /// So many bytes more are in the file.
-    fn wrote(&self, entry: &Arc<Entry>, length: usize, stopped: Option<SpillStop>) {
+    fn wrote(&self, file: SpillFile, length: usize) {
         let mut known = self.lock();
-        let before = if let SpillState::Kept { bytes, .. } = known.state { bytes } else { 0 };
-        let bytes = before + length as u64;
-        known.state = SpillState::Kept { path: entry.path(), bytes, stopped };
-        known.file.get_or_insert_with(|| Arc::clone(entry));
+        if known.failed.is_some() {
+            drop(known);
+            return drop(file);
+        }
+        known.bytes += length as u64;
+        known.place.get_or_insert_with(|| Arc::clone(&file.entry));
+        known.file = Some(file);
     }
 
-    pub(super) fn fail(&self, error: &io::Error) {
+    /// Gives the file up, if it is not given up yet, and says why it is.
+    fn fail(&self, error: &io::Error) -> Arc<str> {
         let mut known = self.lock();
-        known.state = SpillState::Failed(error.to_string().into());
+        let why = Arc::clone(known.failed.get_or_insert_with(|| error.to_string().into()));
+        known.gathered = Vec::new();
         // What goes with them is done without the lock.
-        let gone = (known.file.take(), known.share.take());
+        let gone = (known.file.take(), known.place.take(), known.share.take());
         drop(known);
         drop(gone);
+        why
     }
+
+    /// Waits for a while for that to be so, and says whether it is.
+    async fn until(&self, patience: Duration, is_so: impl Fn(&Known) -> bool) -> bool {
+        let waiting = async {
+            while !is_so(&self.lock()) {
+                self.progress.notified().await;
+            }
+        };
+        timeout(patience, waiting).await.is_ok()
+    }
+}
+
+/// Starts a thread.
+type Hire = fn(Box<dyn FnOnce() + Send>) -> io::Result<()>;
+
+fn hire(work: Box<dyn FnOnce() + Send>) -> io::Result<()> {
+    thread::Builder::new().name("longrun-spill".into()).spawn(work).map(drop)
 }
 
 /// The writing side of one stream.
@@ -96,113 +210,93 @@ pub(crate) struct SpillWriter<'a> {
     spill: &'a Spill,
     plan: SpillPlan,
     stage: Stage,
+    pub(super) hire: Hire,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// Nothing had to be spilled yet.
     Unused,
-    Writing(Writing),
+    Writing,
     Over,
 }
 
-#[derive(Debug, Default)]
-struct Writing {
-    gathered: Vec<u8>,
-    /// The file between two writes; none before the first.
-    file: Option<(File, Arc<Entry>)>,
-    job: Option<JoinHandle<Written>>,
-    stopped: Option<SpillStop>,
-}
-
-/// What one write brought.
-type Written = io::Result<(File, Arc<Entry>, usize)>;
-
 impl<'a> SpillWriter<'a> {
-    pub(crate) const fn new(spill: &'a Spill, plan: SpillPlan) -> Self {
-        Self { spill, plan, stage: Stage::Unused }
+    pub(crate) fn new(spill: &'a Spill, plan: SpillPlan) -> Self {
+        Self { spill, plan, stage: Stage::Unused, hire }
     }
 
     /// Whether its first bytes have still to come: those from the stream's beginning.
-    pub(crate) const fn is_unused(&self) -> bool {
-        matches!(self.stage, Stage::Unused)
+    pub(crate) fn is_unused(&self) -> bool {
+        self.stage == Stage::Unused
     }
 
-    /// Takes the next bytes of the stream.
+    /// Takes the next bytes of the stream, which readers are shown after this.
     pub(crate) async fn write(&mut self, bytes: &[u8]) {
-        if self.is_unused() {
-            self.stage = Stage::Writing(Writing::default());
+        if self.stage == Stage::Over {
+            return;
         }
-        let Stage::Writing(writing) = &mut self.stage else { return };
-        let (granted, stopped) = self.spill.admit(&self.plan, bytes.len() as u64);
-        let granted = usize::try_from(granted).unwrap_or(bytes.len());
-        writing.gathered.extend_from_slice(&bytes[..granted]);
-        writing.stopped = stopped;
-        if stopped.is_some() {
+        let is_first = self.is_unused();
+        self.stage = Stage::Writing;
+        let inner = &self.spill.0;
+        let stopped = inner.gather(&self.plan, bytes);
+        if let Err(error) = inner.set_to_work(&self.plan.store, self.hire) {
+            return self.give_up(&error);
+        }
+        let in_time = if stopped.is_some() {
             return self.finish().await;
-        }
-        let patience = (writing.gathered.len() >= GATHERED_BYTES).then_some(PATIENCE);
-        if let Err(error) = writing.advance(self.spill, &self.plan.store, patience).await {
-            self.give_up(&error);
-        }
+        } else if is_first {
+            inner.until(PATIENCE, |known| !known.working).await
+        } else {
+            inner.until(MOMENT, |known| !known.working).await
+                || inner.until(PATIENCE, |known| known.gathered.len() < GATHERED_BYTES).await
+        };
+        self.written(in_time);
     }
 
     /// Writes what is still to be written.
     pub(crate) async fn finish(&mut self) {
-        let Stage::Writing(writing) = &mut self.stage else { return };
-        while !writing.gathered.is_empty() || writing.job.is_some() {
-            let advanced = writing.advance(self.spill, &self.plan.store, Some(PATIENCE));
-            if let Err(error) = advanced.await {
-                return self.give_up(&error);
-            }
+        if self.stage != Stage::Writing {
+            return;
         }
+        let inner = &self.spill.0;
+        let in_time = inner.until(PATIENCE, |known| known.gathered.is_empty()).await
+            && inner.until(PATIENCE, |known| !known.working).await;
+        self.written(in_time);
         self.stage = Stage::Over;
+    }
+
+    /// A write was waited for, and has come far enough in time, or not.
+    fn written(&mut self, in_time: bool) {
+        if !in_time {
+            return self.give_up(&io::Error::other("the disk takes too long"));
+        }
+        let mut known = self.spill.0.lock();
+        known.shown = known.share.as_ref().map_or(0, |share| share.bytes);
+        let failed = known.failed.clone();
+        drop(known);
+        if let Some(why) = failed {
+            self.over(&why);
+        }
     }
 
     fn give_up(&mut self, error: &io::Error) {
-        tracing::warn!(%error, "the whole output of a command could not be kept");
-        self.stage = Stage::Over;
-        self.spill.fail(error);
+        let why = self.spill.0.fail(error);
+        self.over(&why);
     }
-}
 
-impl Writing {
-    /// Takes in a write that is over, and begins the next one. With `patience`, one that
-    /// goes on is waited for that long.
-    async fn advance(
-        &mut self,
-        spill: &Spill,
-        store: &SpillStore,
-        patience: Option<Duration>,
-    ) -> io::Result<()> {
-        if let Some(job) = &mut self.job {
-            if patience.is_none() && !job.is_finished() {
-                return Ok(());
-            }
-            let waited = timeout(patience.unwrap_or(PATIENCE), job).await;
-            let written = waited.map_err(|_| io::Error::other("the disk takes too long"))?;
-            self.job = None;
-            let (file, entry, length) = written.map_err(io::Error::other)??;
-            // Only with its last bytes in it is it known where it ends.
-            let stopped = self.stopped.filter(|_| self.gathered.is_empty());
-            spill.wrote(&entry, length, stopped);
-            self.file = Some((file, entry));
-        }
-        if !self.gathered.is_empty() {
-            let bytes = std::mem::take(&mut self.gathered);
-            let (file, store) = (self.file.take(), store.clone());
-            self.job = Some(spawn_blocking(move || write(file, &store, &bytes)));
-        }
-        Ok(())
+    fn over(&mut self, why: &str) {
+        tracing::warn!(why, "the whole output of a command could not be kept");
+        self.stage = Stage::Over;
     }
 }
 
 /// Writes to the file, which is made if there is none yet.
-fn write(file: Option<(File, Arc<Entry>)>, store: &SpillStore, bytes: &[u8]) -> Written {
-    let (mut file, entry) = match file {
+fn write(file: Option<SpillFile>, store: &SpillStore, bytes: &[u8]) -> io::Result<SpillFile> {
+    let mut file = match file {
         Some(open) => open,
-        None => store.create().map(|made| (made.file, made.entry))?,
+        None => store.create()?,
     };
-    file.write_all(bytes)?;
-    Ok((file, entry, bytes.len()))
+    file.file.write_all(bytes)?;
+    Ok(file)
 }
