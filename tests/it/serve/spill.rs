@@ -122,6 +122,32 @@ fn what_a_live_command_wrote_is_in_the_file_as_far_as_is_told_and_soon_all_of_it
     assert!(serve.end().success());
 }
 
+// contract: B8
+#[test]
+fn where_somebody_tidied_up_no_path_is_shown_and_the_next_ones_are_kept_again() {
+    let (mut serve, folder) = spilling(&[]);
+    let wait = "until [ -e go ]; do sleep 0.02; done";
+    let live = serve.start_command("a", &format!("seq 1 20000; {wait}; seq 1 20000"));
+    let over = serve.start_command("a", "seq 1 20000 | tail -n 19999; exit 3");
+    serve.next("its end", |value| value["event"] == "notice" && value["task"] == *over);
+    while !read(&mut serve, &live).contains(" in /") {}
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        fs::remove_dir_all(entry.unwrap().path()).unwrap();
+    }
+    serve.make("go");
+    for id in [live, over] {
+        let said = serve.wait_for("a", &id);
+        let mark = "dropped; the whole could not be kept: somebody has removed its file]\n";
+        assert!(said.contains(mark), "{said}");
+        assert!(said.contains("\n20000\n[status: completed, exit code: "), "{said}");
+    }
+    let reply = serve.call("a", "bash", json!({"command": "seq 1 5000"}));
+    let path = path_after(text(&reply), "all of it is in ");
+    assert_eq!(fs::read_to_string(path).unwrap(), numbers(5000));
+    assert!(serve.end().success());
+    assert_eq!(count(folder.path()), 0);
+}
+
 // contract: B7, B8
 #[test]
 fn bug_10_a_runaway_jobs_file_stops_at_its_cap_and_the_job_is_drained_on() {

@@ -84,7 +84,7 @@ pub enum SpillState {
         /// Why it does not go on, if it does not.
         stopped: Option<SpillStop>,
     },
-    /// Nowhere: it could not be written. Says why.
+    /// Nowhere: it could not be written, or somebody has removed the file. Says why.
     Failed(Arc<str>),
 }
 
@@ -149,7 +149,7 @@ impl Spills {
 pub struct SpillFiles(pub(crate) Arc<Spills>);
 
 impl SpillFiles {
-    /// Where a stream is by now.
+    /// Where a stream is by now. Looks whether the file is still there.
     #[must_use]
     pub fn state(&self, stream: Stream) -> SpillState {
         self.0.of(stream).state()

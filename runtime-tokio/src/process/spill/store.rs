@@ -6,17 +6,21 @@
 //!
 //! As long as a directory is in use its descriptor holds a lock. The lock ends with the
 //! process, however it ends; so who finds a directory that is not locked may remove it.
+//!
+//! Somebody may remove a directory or a file all the same, one who tidies up say. A file
+//! is told of only where it is still there, and the next one gets a new directory.
 
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::process::random;
 
@@ -68,12 +72,13 @@ impl SpillStore {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&dir.fd, &name, flags, Mode::RUSR | Mode::WUSR)?;
-        Ok(SpillFile { file: File::from(file), entry: Arc::new(Entry { dir, name }) })
+        let identity = identity(&file)?;
+        Ok(SpillFile { file: File::from(file), entry: Arc::new(Entry { dir, name, identity }) })
     }
 
     fn dir(&self) -> io::Result<Arc<PrivateDir>> {
         let mut current = self.0.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(dir) = current.upgrade() {
+        if let Some(dir) = current.upgrade().filter(|dir| dir.is_there()) {
             return Ok(dir);
         }
         let dir = Arc::new(PrivateDir::create(&self.0.parent)?);
@@ -93,11 +98,20 @@ pub(super) struct SpillFile {
 pub(super) struct Entry {
     dir: Arc<PrivateDir>,
     name: String,
+    identity: Identity,
 }
 
 impl Entry {
     pub(super) fn path(&self) -> PathBuf {
         self.dir.path.join(&self.name)
+    }
+
+    /// Fails if its path leads to something else by now, or to nothing.
+    pub(super) fn check(&self) -> io::Result<()> {
+        if is_at(self.identity, &self.path()) {
+            return Ok(());
+        }
+        Err(io::Error::new(io::ErrorKind::NotFound, "somebody has removed its file"))
     }
 }
 
@@ -109,8 +123,11 @@ impl fmt::Debug for Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        if let Err(error) = rustix::fs::unlinkat(&self.dir.fd, &self.name, AtFlags::empty()) {
-            tracing::warn!(path = %self.path().display(), %error, "a spill file is left");
+        match rustix::fs::unlinkat(&self.dir.fd, &self.name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => {
+                tracing::warn!(path = %self.path().display(), %error, "a spill file is left");
+            }
         }
     }
 }
@@ -133,17 +150,24 @@ impl PrivateDir {
             let fd = open_dir(&path)?;
             // Somebody who sweeps may have been quicker, and then it is gone.
             let locked = rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive).is_ok();
-            if locked && is_at(&fd, &path) {
-                return Ok(Self { path, fd });
+            let dir = Self { path, fd };
+            if locked && dir.is_there() {
+                return Ok(dir);
             }
         }
         Err(io::Error::other("every directory that is made is removed by somebody else"))
+    }
+
+    fn is_there(&self) -> bool {
+        identity(&self.fd).is_ok_and(|identity| is_at(identity, &self.path))
     }
 }
 
 impl Drop for PrivateDir {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir(&self.path) {
+        if self.is_there()
+            && let Err(error) = fs::remove_dir(&self.path)
+        {
             tracing::warn!(path = %self.path.display(), %error, "a spill directory is left");
         }
     }
@@ -154,12 +178,17 @@ fn open_dir(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }
 
-/// Whether the directory of that descriptor is what that path leads to.
-fn is_at(fd: &OwnedFd, path: &Path) -> bool {
-    let (Ok(open), Ok(there)) = (rustix::fs::fstat(fd), fs::symlink_metadata(path)) else {
-        return false;
-    };
-    (open.st_dev, open.st_ino) == (there.dev(), there.ino())
+/// The device and the inode: what tells a file from all others while it is held.
+type Identity = (u64, u64);
+
+fn identity(fd: impl AsFd) -> io::Result<Identity> {
+    let stat = rustix::fs::fstat(fd)?;
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+/// Whether that file is what that path leads to.
+fn is_at(identity: Identity, path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == identity)
 }
 
 fn sweep(parent: &Path) {

@@ -208,6 +208,47 @@ async fn a_file_that_nobody_can_read_any_more_goes_with_the_write_that_is_under_
     assert_eq!(entries(folder.path()), 0);
 }
 
+const REMOVED: &str = "the whole could not be kept: somebody has removed its file";
+
+// contract: B8
+#[tokio::test]
+async fn a_file_that_somebody_removed_is_not_named_and_the_next_one_gets_a_new_directory() {
+    let world = World::new(100, 100);
+    let (other, mut writer) = (Spill::default(), world.writer());
+    let mut second = SpillWriter::new(&other, world.plan.clone());
+    writer.write(b"one").await;
+    second.write(b"one").await;
+    let (path, ..) = kept(&world.spill);
+    fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    assert_eq!(world.spill.state().whereabouts().unwrap(), REMOVED);
+    // Whoever is not asked finds out when he goes on.
+    second.write(b"two").await;
+    second.finish().await;
+    assert_eq!(world.plan.budget.left(), 100);
+    assert_eq!(other.state().whereabouts().unwrap(), REMOVED);
+    let third = Spill::default();
+    let mut next = SpillWriter::new(&third, world.plan.clone());
+    next.write(b"kept").await;
+    assert_eq!(fs::read(kept(&third).0).unwrap(), b"kept");
+    drop((writer, second, next));
+    let World { folder, spill, .. } = world;
+    drop((spill, other, third));
+    assert_eq!(entries(folder.path()), 0);
+}
+
+// contract: B8, A6
+#[tokio::test]
+async fn what_somebody_put_in_a_files_place_is_not_named() {
+    let world = World::new(100, 100);
+    let mut writer = world.writer();
+    writer.write(b"one").await;
+    let (path, ..) = kept(&world.spill);
+    // The old one keeps its inode for as long as it has another name.
+    fs::rename(&path, world.folder.path().join("moved")).unwrap();
+    fs::write(&path, "somebody else's").unwrap();
+    assert_eq!(world.spill.state().whereabouts().unwrap(), REMOVED);
+}
+
 // contract: B8, T3
 #[test]
 fn what_a_dead_harness_left_is_swept_and_what_lives_is_not() {

@@ -73,7 +73,7 @@ impl Drop for Share {
 }
 
 impl Spill {
-    /// Where the stream is by now.
+    /// Where the stream is by now. A file that somebody has removed is none.
     pub(crate) fn state(&self) -> SpillState {
         let known = self.0.lock();
         if let Some(why) = &known.failed {
@@ -85,7 +85,10 @@ impl Spill {
         let stopped = known.stopped.filter(|_| known.gathered.is_empty() && !known.working);
         let behind = bytes < known.shown;
         drop(known);
-        SpillState::Kept { path: place.path(), bytes, stopped, behind }
+        match place.check() {
+            Ok(()) => SpillState::Kept { path: place.path(), bytes, stopped, behind },
+            Err(error) => SpillState::Failed(self.0.fail(&error)),
+        }
     }
 
     #[cfg(test)]
@@ -298,5 +301,7 @@ fn write(file: Option<SpillFile>, store: &SpillStore, bytes: &[u8]) -> io::Resul
         None => store.create()?,
     };
     file.file.write_all(bytes)?;
+    // Nobody could read the rest of a file that somebody has removed.
+    file.entry.check()?;
     Ok(file)
 }
