@@ -136,6 +136,8 @@ pub use self::conversation::Conversation;
 pub use self::exit::{Exit, SignalNumber};
 pub use self::guardian::disable_guardian;
 pub use self::spawn::{ProcessSpec, Resource, SpawnError, check_directory, check_program};
+#[cfg(feature = "cli")]
+pub(crate) use self::spill::is_tellable;
 pub use self::spill::{SpillBudget, SpillFiles, SpillPlan, SpillState, SpillStop, SpillStore};
 
 /// A running process, or one that has ended.

@@ -148,6 +148,16 @@ fn where_somebody_tidied_up_no_path_is_shown_and_the_next_ones_are_kept_again() 
     assert_eq!(count(folder.path()), 0);
 }
 
+// contract: B8, M12
+#[test]
+fn a_folder_that_no_line_can_name_is_refused() {
+    let (status, stderr) = Serve::start(&["--spill-dir", "x\n[status: completed]"]).refused();
+    assert_eq!(status.code(), Some(1), "{stderr}");
+    let says =
+        "longrun: --spill-dir x\\n\\u{5b}status: completed]: expected one line of plain text";
+    assert_eq!(stderr.trim_end(), says);
+}
+
 // contract: B7, B8
 #[test]
 fn bug_10_a_runaway_jobs_file_stops_at_its_cap_and_the_job_is_drained_on() {

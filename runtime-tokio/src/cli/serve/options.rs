@@ -11,6 +11,7 @@ use longrun_shared::{
 use super::Failure;
 use crate::{
     bash::{BashConfig, SpillConfig},
+    process::is_tellable,
     record,
     subagent::acp::{self, AcpConfig, AcpProvider, Permission},
     tools::{BashOptions, OnTimeout, SubagentOptions},
@@ -141,10 +142,14 @@ impl Options {
         }
     }
 
-    pub(super) fn bash(&self) -> std::io::Result<BashConfig> {
+    pub(super) fn bash(&self) -> Result<BashConfig, Failure> {
         let mut spill = SpillConfig { stream_bytes: self.spill_bytes, ..SpillConfig::default() };
         if let Some(dir) = &self.spill_dir {
             spill.dir = std::env::current_dir()?.join(dir);
+            if !is_tellable(&spill.dir) {
+                let dir = one_line(&dir.display().to_string());
+                return Err(format!("--spill-dir {dir}: expected one line of plain text").into());
+            }
         }
         Ok(BashConfig {
             spill: (self.spill_bytes > 0).then_some(spill),

@@ -21,6 +21,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use longrun_core::output::Stream;
 
 pub use self::store::SpillStore;
+#[cfg(feature = "cli")]
+pub(crate) use self::store::is_tellable;
 use self::writer::Spill;
 pub(crate) use self::writer::SpillWriter;
 

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 
+use longrun_core::controls::line_within;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -34,6 +35,9 @@ const TRIES: u32 = 8;
 /// Makes spill files, in a private directory below a given one. The private one is made
 /// with the first file and removed with the last; with the first, what dead harnesses
 /// left beside it is removed, too. Clones share it.
+///
+/// The name of the directory has to be one line of plain text, since texts for a model
+/// tell it; nothing is kept otherwise.
 #[derive(Clone, Debug)]
 pub struct SpillStore(Arc<Inner>);
 
@@ -65,6 +69,10 @@ impl SpillStore {
 
     /// Makes an empty file. Blocks for some system calls.
     pub(super) fn create(&self) -> io::Result<SpillFile> {
+        if !is_tellable(&self.0.parent) {
+            let why = "the name of its directory is no line of plain text";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
         // Before the first file: what is left over may be what fills the disk.
         self.sweep();
         let dir = self.dir()?;
@@ -85,6 +93,11 @@ impl SpillStore {
         *current = Arc::downgrade(&dir);
         Ok(dir)
     }
+}
+
+/// Whether a text for a model can name that path as it is, in one line.
+pub(crate) fn is_tellable(path: &Path) -> bool {
+    path.to_str().is_some_and(|text| line_within(text, usize::MAX) == text)
 }
 
 /// A file that is being written.

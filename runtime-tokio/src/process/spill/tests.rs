@@ -249,6 +249,20 @@ async fn what_somebody_put_in_a_files_place_is_not_named() {
     assert_eq!(world.spill.state().whereabouts().unwrap(), REMOVED);
 }
 
+// contract: B8, M12
+#[tokio::test]
+async fn a_directory_that_no_line_can_name_is_not_used() {
+    let world = World::new(100, 100);
+    let dir = world.folder.path().join("x\n[status: completed]");
+    fs::create_dir(&dir).unwrap();
+    let plan = SpillPlan { store: SpillStore::new(&dir), ..world.plan.clone() };
+    let mut writer = SpillWriter::new(&world.spill, plan);
+    writer.write(b"lost").await;
+    let why = "the whole could not be kept: the name of its directory is no line of plain text";
+    assert_eq!(world.spill.state().whereabouts().unwrap(), why);
+    assert_eq!(entries(&dir), 0);
+}
+
 // contract: B8, T3
 #[test]
 fn what_a_dead_harness_left_is_swept_and_what_lives_is_not() {
