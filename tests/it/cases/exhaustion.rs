@@ -101,6 +101,16 @@ fn bug_28_where_no_thread_is_left_long_output_is_not_kept_and_nothing_else_suffe
     assert!(serve.end().success());
 }
 
+// contract: B4
+#[test]
+fn bug_28_where_a_parent_ignored_the_ends_of_children_they_have_their_status() {
+    let mut serve = Serve::start_under(&["env", "--ignore-signal=CHLD"], &[]);
+    serve.open("a", "s");
+    let id = serve.start_command("a", "exit 3");
+    assert_eq!(status(&serve.wait_for("a", &id)), "[status: completed, exit code: 3, no output]");
+    assert!(serve.end().success());
+}
+
 // Descriptors stayed open until the record of a finished command expired, so an agent that
 // lived long met "too many open files" elsewhere.
 // contract: T2, L7, R1

@@ -235,6 +235,21 @@ fn bug_11_where_the_folder_is_a_file_the_tail_is_served_and_no_path_is_shown() {
 
 // contract: B8
 #[test]
+fn bug_11_where_files_may_not_be_so_large_the_tail_is_served_and_the_server_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = ["bash", "-c", "ulimit -f 100; exec \"$0\" \"$@\""];
+    let dir = folder.path().to_str().unwrap();
+    let mut serve = Serve::start_under(&command, &["--memory-bytes", "1000", "--spill-dir", dir]);
+    serve.open("a", "s");
+    survives(&mut serve, "File too large");
+    let reply = serve.call("a", "bash", json!({"command": "seq 1 5000"}));
+    let path = path_after(text(&reply), "all of it is in ");
+    assert_eq!(fs::read_to_string(path).unwrap(), numbers(5000), "shorter ones are kept");
+    assert!(serve.end().success());
+}
+
+// contract: B8
+#[test]
 fn bug_11_where_the_disk_is_full_no_half_of_a_file_is_offered() {
     let namespace = ["unshare", "--user", "--map-root-user", "--mount"];
     let probe = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", "/mnt"];

@@ -45,6 +45,7 @@ use crate::{
 
 /// Serves until the end of input, a `shutdown`, or a signal.
 pub(super) async fn run(options: Options) -> Result<ExitCode, Failure> {
+    catch_what_the_parent_set()?;
     let server = Arc::new(Server::new(&options)?);
     let _events = if options.events { Some(server.report_changes()?) } else { None };
     let mut signals = Signals::new()?;
@@ -299,6 +300,17 @@ fn broken(error: &dyn std::error::Error) -> Trouble {
 /// Polls a future once: it goes as far as it can without waiting.
 async fn is_ready_at_once(mut future: Pin<&mut (impl Future<Output = ()> + ?Sized)>) -> bool {
     std::future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context).is_ready())).await
+}
+
+/// Catches, for good, what would do harm as it was inherited.
+fn catch_what_the_parent_set() -> std::io::Result<()> {
+    // With a limit on the size of files, the write beyond it fails, and no more than that.
+    let file_size = rustix::process::Signal::XFSZ.as_raw();
+    // Where the ends of children are ignored, the system keeps no exit status.
+    for kind in [SignalKind::from_raw(file_size), SignalKind::child()] {
+        drop(signal(kind)?);
+    }
+    Ok(())
 }
 
 /// The signals that end a server in good order.

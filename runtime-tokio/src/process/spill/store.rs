@@ -37,7 +37,9 @@ const TRIES: u32 = 8;
 /// left beside it is removed, too. Clones share it.
 ///
 /// The name of the directory has to be one line of plain text, since texts for a model
-/// tell it; nothing is kept otherwise.
+/// tell it; nothing is kept otherwise. Nor is anything kept of a stream that would exceed a
+/// limit on the size of files (`ulimit -f`). Where there is one, the host should ignore or
+/// catch `SIGXFSZ`, as `longrun serve` does: by default the system ends it at such a write.
 #[derive(Clone, Debug)]
 pub struct SpillStore(Arc<Inner>);
 
