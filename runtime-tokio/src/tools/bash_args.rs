@@ -3,12 +3,12 @@
 
 use std::path::PathBuf;
 
-use longrun_shared::core::controls::{Arg, one_line};
+use longrun_shared::core::controls::Arg;
 use serde_json::{Map, Value};
 
-use super::args::{arg, object};
+use super::args::{arg, object, run_in_background, unknown};
 
-const KNOWN: [&str; 5] = ["command", "description", "timeout_ms", "workdir", "run_in_background"];
+const KNOWN: [&str; 4] = ["command", "description", "timeout_ms", "workdir"];
 
 #[derive(Debug, PartialEq)]
 pub(super) struct BashArgs {
@@ -31,8 +31,9 @@ impl BashArgs {
         let _ = text(args, "description", &mut wrong);
         let timeout_ms = timeout(args, &mut wrong);
         let workdir = text(args, "workdir", &mut wrong).map(PathBuf::from);
-        let run_in_background = flag(args, may_run_in_background, &mut wrong);
-        wrong.extend(unknown(args, may_run_in_background));
+        let run_in_background =
+            run_in_background(args, "commands", may_run_in_background, &mut wrong);
+        wrong.extend(unknown(args, &KNOWN, may_run_in_background));
         if !wrong.is_empty() {
             return Err(format!("invalid arguments: {}", wrong.join("; ")));
         }
@@ -63,35 +64,6 @@ fn timeout(args: &Map<String, Value>, wrong: &mut Vec<String>) -> Option<f64> {
             None
         }
     }
-}
-
-fn flag(args: &Map<String, Value>, allowed: bool, wrong: &mut Vec<String>) -> bool {
-    match args.get("run_in_background") {
-        None => false,
-        Some(_) if !allowed => {
-            wrong.push("`run_in_background`: commands run in the foreground here".to_owned());
-            false
-        }
-        Some(Value::Null) => false,
-        Some(Value::Bool(value)) => *value,
-        Some(other) => {
-            let got = arg(other);
-            wrong.push(format!("`run_in_background`: expected true or false, got {got}"));
-            false
-        }
-    }
-}
-
-fn unknown(args: &Map<String, Value>, may_run_in_background: bool) -> Option<String> {
-    let offered = &KNOWN[..if may_run_in_background { KNOWN.len() } else { KNOWN.len() - 1 }];
-    let mut unknown = args.keys().filter(|key| !KNOWN.contains(&key.as_str()));
-    let first = unknown.next()?;
-    let more = match unknown.count() {
-        0 => String::new(),
-        further => format!(" and {further} more"),
-    };
-    let expected = offered.join("`, `");
-    Some(format!("unknown `{}`{more}, expected only `{expected}`", one_line(first)))
 }
 
 #[cfg(test)]

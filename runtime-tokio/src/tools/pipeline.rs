@@ -1,7 +1,6 @@
 //! From a call to a result.
 
 use std::{
-    any::Any,
     fmt,
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -12,7 +11,7 @@ use std::{
 };
 
 use futures::{FutureExt, future::BoxFuture};
-use longrun_shared::{BoxError, TaskId, core::controls::one_line};
+use longrun_shared::{BoxError, TaskId, core::controls::one_line, panics};
 
 use super::{
     Call, Content, Finalizer, Policy, Tool, ToolDescription, ToolReply, Undelivered, Verdict,
@@ -99,9 +98,10 @@ impl Pipeline {
         let finalizer = catch_unwind(AssertUnwindSafe(|| tool.finalizer(call)));
         let (finalizer, mut outcome) = match finalizer {
             Ok(finalizer) => (finalizer, run.carry_out(&self.policies).await),
-            Err(panic) => {
-                (Finalizer::none(), Undelivered::error(run.failure("the tool", &said(&*panic))))
-            }
+            Err(panic) => (
+                Finalizer::none(),
+                Undelivered::error(run.failure("the tool", &panics::message(&*panic))),
+            ),
         };
         for policy in &self.policies {
             outcome = run.after(&**policy, outcome).await;
@@ -153,7 +153,9 @@ impl<'a> Run<'a> {
         match checked {
             Ok(Ok(())) => {}
             Ok(Err(wrong)) => return Undelivered::error(wrong),
-            Err(panic) => return Undelivered::error(self.failure("the tool", &said(&*panic))),
+            Err(panic) => {
+                return Undelivered::error(self.failure("the tool", &panics::message(&*panic)));
+            }
         }
         if self.call.abort.is_cancelled() {
             return self.aborted();
@@ -188,7 +190,7 @@ impl<'a> Run<'a> {
         let ToolReply { content, value, .. } = &mut outcome.reply;
         let finished = catch_unwind(AssertUnwindSafe(|| finalizer.finish(content, value)));
         let Err(panic) = finished else { return outcome };
-        let mut error = ToolReply::error(self.failure("the tool", &said(&*panic)));
+        let mut error = ToolReply::error(self.failure("the tool", &panics::message(&*panic)));
         self.name_the_task(&mut error);
         error.into()
     }
@@ -276,15 +278,8 @@ impl fmt::Debug for Next<'_> {
 async fn contained<T>(stage: impl Future<Output = Result<T, BoxError>>) -> Result<T, String> {
     match AssertUnwindSafe(stage).catch_unwind().await {
         Ok(result) => result.map_err(|error| error.to_string()),
-        Err(panic) => Err(said(&*panic)),
+        Err(panic) => Err(panics::message(&*panic)),
     }
-}
-
-/// What a panic had to say.
-fn said(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.map_or_else(|| "it panicked".to_owned(), |text| format!("it panicked: {text}"))
 }
 
 /// Whether the text has that id as a word of its own.

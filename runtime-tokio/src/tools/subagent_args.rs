@@ -1,12 +1,11 @@
 //! The arguments of `subagent`: checked all at once, so that a model can correct
 //! everything in its next try.
 
-use longrun_shared::core::controls::one_line;
 use serde_json::{Map, Value};
 
-use super::args::{arg, object};
+use super::args::{arg, object, run_in_background, unknown};
 
-const KNOWN: [&str; 3] = ["description", "prompt", "run_in_background"];
+const KNOWN: [&str; 2] = ["description", "prompt"];
 
 #[derive(Debug, PartialEq)]
 pub(super) struct SubagentArgs {
@@ -22,8 +21,9 @@ impl SubagentArgs {
         let what = "what the subagent is for, in a few words";
         let description = text(args, "description", what, &mut wrong);
         let prompt = text(args, "prompt", "what the subagent is to do", &mut wrong);
-        let run_in_background = flag(args, may_run_in_background, &mut wrong);
-        wrong.extend(unknown(args, may_run_in_background));
+        let run_in_background =
+            run_in_background(args, "subagents", may_run_in_background, &mut wrong);
+        wrong.extend(unknown(args, &KNOWN, may_run_in_background));
         if !wrong.is_empty() {
             return Err(format!("invalid arguments: {}", wrong.join("; ")));
         }
@@ -39,34 +39,6 @@ fn text(args: &Map<String, Value>, name: &str, what: &str, wrong: &mut Vec<Strin
     };
     wrong.push(format!("`{name}`: expected {what}, got {got}"));
     String::new()
-}
-
-fn flag(args: &Map<String, Value>, allowed: bool, wrong: &mut Vec<String>) -> bool {
-    match args.get("run_in_background") {
-        None | Some(Value::Null) => false,
-        Some(_) if !allowed => {
-            wrong.push("`run_in_background`: subagents run in the foreground here".to_owned());
-            false
-        }
-        Some(Value::Bool(value)) => *value,
-        Some(other) => {
-            let got = arg(other);
-            wrong.push(format!("`run_in_background`: expected true or false, got {got}"));
-            false
-        }
-    }
-}
-
-fn unknown(args: &Map<String, Value>, may_run_in_background: bool) -> Option<String> {
-    let offered = &KNOWN[..if may_run_in_background { KNOWN.len() } else { KNOWN.len() - 1 }];
-    let mut unknown = args.keys().filter(|key| !KNOWN.contains(&key.as_str()));
-    let first = unknown.next()?;
-    let more = match unknown.count() {
-        0 => String::new(),
-        further => format!(" and {further} more"),
-    };
-    let expected = offered.join("`, `");
-    Some(format!("unknown `{}`{more}, expected only `{expected}`", one_line(first)))
 }
 
 #[cfg(test)]
