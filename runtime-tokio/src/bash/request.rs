@@ -80,6 +80,18 @@ impl BashSpec {
         &self.withheld
     }
 
+    /// Those of [`withheld`](Self::withheld) that the command names.
+    pub fn missed(&self) -> impl Iterator<Item = &str> {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let names = move |name: &&str| {
+            self.command.match_indices(name).any(|(at, found)| {
+                let (before, after) = (&self.command[..at], &self.command[at + found.len()..]);
+                !before.ends_with(is_part) && !after.starts_with(is_part)
+            })
+        };
+        self.withheld.iter().filter_map(|name| name.to_str()).filter(names)
+    }
+
     /// Sets one more variable, whatever the request said of it.
     pub fn set_env(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
         let name = name.into();

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{
     Call, Tool, ToolDescription, ToolReply, Undelivered,
     bash_args::BashArgs,
-    foreground::{background_reply, foreground_reply, moved_reply},
+    foreground::{background_reply, foreground_reply, missed, moved_reply},
 };
 use crate::{
     bash::{BashExecutor, BashProcess, BashRequest, BashSpec, Foreground, Turn},
@@ -191,11 +191,13 @@ impl Bash {
         owner: Option<&OwnerScope>,
         spec: BashSpec,
     ) -> Result<ToolReply, String> {
-        let label = spec.command().to_owned();
+        let (label, missed) = (spec.command().to_owned(), missed(&spec));
         let started =
             self.start(owner, &label, || self.executor.start(spec).map(BashProcess::hooks));
         let id = started.map_err(|error| error.to_string())?;
-        Ok(background_reply(&id, format!("started background task {id}")))
+        let started = [format!("started background task {id}")];
+        let lines: Vec<String> = started.into_iter().chain(missed).collect();
+        Ok(background_reply(&id, lines.join("\n")))
     }
 
     fn start<E>(
@@ -220,7 +222,7 @@ impl Bash {
         spec: BashSpec,
         kept: &Kept,
     ) -> Result<ToolReply, String> {
-        let label = spec.command().to_owned();
+        let (label, missed) = (spec.command().to_owned(), missed(&spec));
         let mut run = Foreground::start(spec).map_err(|error| error.to_string())?;
         let mut refused = None;
         loop {
@@ -228,14 +230,14 @@ impl Bash {
             if self.is_to_move(turn) {
                 match self.hand_over(call.owner, &label, &run) {
                     // From here on nothing waits: the id is on its way.
-                    Ok(id) => return Ok(moved_reply(&run, turn, &id)),
+                    Ok(id) => return Ok(moved_reply(&run, missed, turn, &id)),
                     Err(why) => refused = Some(why),
                 }
             }
             if turn != Turn::Asked {
                 let result = run.end(turn).await;
                 kept.keep(&result.files);
-                return Ok(foreground_reply(&result, refused.as_deref()));
+                return Ok(foreground_reply(&result, missed, refused.as_deref()));
             }
         }
     }

@@ -1,18 +1,29 @@
 //! The text and the value of a foreground command, and of one that was moved.
 
-use longrun_shared::TaskId;
+use longrun_shared::{TaskId, core::controls::one_line};
 use serde_json::{Value, json};
 
 use super::ToolReply;
 use crate::{
-    bash::{Cause, Foreground, ForegroundResult, Turn, count},
+    bash::{BashSpec, Cause, Foreground, ForegroundResult, Turn, count},
     process::{Delta, Exit, SpillFiles, SpillState, Stream},
 };
 
-/// A command that has ended, and why it could not go on as a background task, if it
-/// should have.
-pub(super) fn foreground_reply(result: &ForegroundResult, refused: Option<&str>) -> ToolReply {
-    let mut markers = ends(result);
+/// The variables that a command names and does not get, if there are any.
+pub(super) fn missed(spec: &BashSpec) -> Option<String> {
+    let missed: Vec<String> = spec.missed().map(one_line).collect();
+    (!missed.is_empty())
+        .then(|| format!("[not passed to commands, as secrets: {}]", missed.join(", ")))
+}
+
+/// A command that has ended, what it missed, and why it could not go on as a background
+/// task, if it should have.
+pub(super) fn foreground_reply(
+    result: &ForegroundResult,
+    missed: Option<String>,
+    refused: Option<&str>,
+) -> ToolReply {
+    let mut markers: Vec<String> = missed.into_iter().chain(ends(result)).collect();
     markers.extend(refused.map(|why| format!("[not moved to the background: {why}]")));
     markers.extend(exit(result));
     let text = text(&result.output, &result.files, "(no output)", &markers);
@@ -22,7 +33,12 @@ pub(super) fn foreground_reply(result: &ForegroundResult, refused: Option<&str>)
 
 /// A command that goes on as that task, whole or with what its shell has left behind.
 /// The output so far is given here and not again.
-pub(super) fn moved_reply(run: &Foreground, turn: Turn, id: &TaskId) -> ToolReply {
+pub(super) fn moved_reply(
+    run: &Foreground,
+    missed: Option<String>,
+    turn: Turn,
+    id: &TaskId,
+) -> ToolReply {
     let what_to_do = "read it with task_output, stop it with task_kill";
     let Some(exit_of_shell) = run.exit() else {
         let output = run.process.read_delta();
@@ -31,10 +47,9 @@ pub(super) fn moved_reply(run: &Foreground, turn: Turn, id: &TaskId) -> ToolRepl
             _ => "moved to the background on request",
         };
         let marker = format!("[{why}: still running as background task {id}; {what_to_do}]");
-        return background_reply(
-            id,
-            text(&output, &run.process.files(), "(no output yet)", &[marker]),
-        );
+        let markers: Vec<String> = missed.into_iter().chain([marker]).collect();
+        let text = text(&output, &run.process.files(), "(no output yet)", &markers);
+        return background_reply(id, text);
     };
     let result = run.so_far(exit_of_shell);
     let alive = match turn {
@@ -49,7 +64,7 @@ pub(super) fn moved_reply(run: &Foreground, turn: Turn, id: &TaskId) -> ToolRepl
     };
     let marker =
         format!("[{left} outlived the shell and {goes} on as background task {id}: {what_to_do}]");
-    let markers: Vec<String> = [marker].into_iter().chain(exit(&result)).collect();
+    let markers: Vec<String> = missed.into_iter().chain([marker]).chain(exit(&result)).collect();
     let mut value = value(&result);
     value["taskId"] = json!(id);
     ToolReply::new(text(&result.output, &result.files, "(no output)", &markers), value)

@@ -108,6 +108,15 @@ fn bug_27_what_a_command_inherits_follows_a_rule() {
     for given in ["PLAIN=x", "ALLOWED_TOKEN=x", "PATH=", "LONGRUN_TASK="] {
         assert!(env.lines().any(|line| line.starts_with(given)), "{given}: {env}");
     }
+    // Who asks for one is told why it is not there.
+    let told = "[not passed to commands, as secrets: MY_TOKEN]";
+    assert_eq!(
+        run(&mut serve, "echo \"<$MY_TOKEN$XMY_TOKEN$ALLOWED_TOKEN>\""),
+        format!("<x>\n{told}")
+    );
+    let args = json!({"command": "test -n \"$MY_TOKEN\"", "run_in_background": true});
+    let started = serve.call("a", "bash", args);
+    assert_eq!(text(&started), format!("started background task bash-1\n{told}"));
     assert_eq!(run(&mut serve, "ls /proc/self/fd | wc -l"), "4\n", "0, 1, 2 and ls' own");
     assert_eq!(
         run(&mut serve, "trap; ulimit -c >/dev/null; kill -PIPE $$"),
