@@ -35,10 +35,26 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// Runs until the process is closed.
+    /// Runs until the process is closed, and nobody writes who left it or the handle is
+    /// dropped.
     pub(crate) async fn run(self) {
-        let Self { guard, leader, stdout, stderr, grace, drain } = self;
+        let Self { guard, leader, mut stdout, mut stderr, grace, drain } = self;
         let shared = &guard.0;
+        Self::run_until_closed(shared, leader, &mut stdout, &mut stderr, grace, drain).await;
+        tokio::select! {
+            () = pipes::discard(stdout, stderr) => {}
+            () = shared.is_let_go() => {}
+        }
+    }
+
+    async fn run_until_closed(
+        shared: &Shared,
+        leader: Option<Watched>,
+        stdout: &mut Pipe,
+        stderr: &mut Pipe,
+        grace: Duration,
+        drain: Duration,
+    ) {
         let mut reading = pin!(pipes::drain(stdout, stderr, &shared.output, &shared.spills.0));
         let mut watch = Watch::new(shared, leader, grace);
         // Whether the output has ended, and whether it has only just.

@@ -9,7 +9,8 @@
 //! - *exited*: the leader has ended, with a code or by a signal;
 //! - *closed*: nobody lives in the session any more, and its output has been read
 //!   to the end, or for as long as [`ProcessSpec::drain`] allows: a process that
-//!   left the session may hold the pipes open for ever.
+//!   left the session may hold the pipes open for ever. What it writes later is kept by
+//!   nobody, but it is read for as long as the handle lives, so that nobody dies of writing.
 //!
 //! The leader is reaped between the two, never earlier: until then the session's
 //! number cannot be given to a stranger, and may be signalled. [`Closed`] says what
@@ -370,6 +371,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        self.shared.let_go();
         if self.shared.request(Want::Kill) {
             // At once, and without the driver: its runtime may not get to it.
             self.shared.custody.kill_now();

@@ -149,25 +149,18 @@ impl Pipe {
 /// Reads both pipes until nobody holds a writing end any more. Never stops before: a
 /// full pipe would stop the process.
 pub(crate) async fn drain(
-    mut stdout: Pipe,
-    mut stderr: Pipe,
+    stdout: &mut Pipe,
+    stderr: &mut Pipe,
     output: &SharedOutput,
     spills: &Spills,
 ) {
     let mut spilled = [spills.writer(Stream::Stdout), spills.writer(Stream::Stderr)];
     let mut looks = 0;
-    for pipe in [&stdout, &stderr].into_iter().filter(|pipe| !pipe.is_open()) {
+    for pipe in [&*stdout, &*stderr].into_iter().filter(|pipe| !pipe.is_open()) {
         output.ended(pipe.stream);
     }
     while stdout.is_open() || stderr.is_open() {
-        tokio::select! {
-            ready = stdout.readable(), if stdout.is_open() => {
-                if let Err(error) = ready { stdout.failed(&error) }
-            }
-            ready = stderr.readable(), if stderr.is_open() => {
-                if let Err(error) = ready { stderr.failed(&error) }
-            }
-        }
+        either_readable(stdout, stderr).await;
         // Two pipes have no common order. Standard error is read first and filed last:
         // what was written to standard output before it is in hand then as well.
         stderr.look();
@@ -177,6 +170,27 @@ pub(crate) async fn drain(
         looks += 1;
         if looks % LOOKS_PER_TURN == 0 {
             tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// Reads on and keeps nothing, so that whoever left the session does not die of writing.
+pub(crate) async fn discard(mut stdout: Pipe, mut stderr: Pipe) {
+    while stdout.is_open() || stderr.is_open() {
+        either_readable(&mut stdout, &mut stderr).await;
+        stdout.look();
+        stderr.look();
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn either_readable(stdout: &mut Pipe, stderr: &mut Pipe) {
+    tokio::select! {
+        ready = stdout.readable(), if stdout.is_open() => {
+            if let Err(error) = ready { stdout.failed(&error) }
+        }
+        ready = stderr.readable(), if stderr.is_open() => {
+            if let Err(error) = ready { stderr.failed(&error) }
         }
     }
 }

@@ -53,6 +53,8 @@ pub(crate) struct Shared {
     /// is closed, and then counts, or refused.
     requests: Mutex<Requests>,
     wake: Notify,
+    /// The handle was dropped.
+    dropped: Notify,
 }
 
 impl Shared {
@@ -65,6 +67,7 @@ impl Shared {
             facts: watch::Sender::new(Facts::default()),
             requests: Mutex::new(Requests { want: Want::Nothing, closed: false }),
             wake: Notify::new(),
+            dropped: Notify::new(),
         }
     }
 
@@ -145,6 +148,16 @@ impl Shared {
             facts.closed = Some(closed);
         });
         true
+    }
+
+    /// The handle goes away.
+    pub(crate) fn let_go(&self) {
+        self.dropped.notify_one();
+    }
+
+    /// Waits until the handle has gone.
+    pub(crate) async fn is_let_go(&self) {
+        self.dropped.notified().await;
     }
 
     /// The driver goes away. Whatever it has not ended ends now, on this thread.

@@ -137,3 +137,26 @@ fn a_runtime_inside_a_task_appends_its_mark() {
         ],
     );
 }
+
+// contract: B6
+// contract: B7
+#[tokio::test]
+async fn a_stray_may_write_after_the_end_for_as_long_as_the_handle_lives() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "mkfifo gate; exec 3<>gate
+        setsid bash -c 'exec 2>/dev/null; echo $$; echo up >up; read x <gate; seq 100000
+            echo >wrote; exec sleep 1000' &
+        until [ -s up ]; do sleep 0.01; done; exit 0";
+    let mut spec = spec(script);
+    (spec.cwd, spec.drain) = (folder.path().to_owned(), Duration::ZERO);
+    let process = Process::spawn(&spec).unwrap();
+    let closed = soon(process.done()).await;
+    assert_eq!((closed.drained, closed.left.strays), (false, 1));
+    let read = whole(&process);
+    // More than a pipe holds.
+    fs::write(folder.path().join("gate"), "x\n").unwrap();
+    until(|| folder.path().join("wrote").exists()).await;
+    assert_eq!(whole(&process), read, "nothing comes after the end");
+    drop(process);
+    until(|| !runs(read.trim())).await;
+}
