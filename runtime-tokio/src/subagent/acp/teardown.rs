@@ -1,13 +1,13 @@
 //! The end of a child's process, and what it leaves to be told.
 
-use std::{sync::Arc, time::Duration};
+use std::{sync::Arc, thread, time::Duration};
 
 use futures::{
     FutureExt as _,
     future::{BoxFuture, Shared},
 };
 use longrun_shared::BoxError;
-use tokio::{task::spawn_blocking, time::timeout};
+use tokio::{sync::oneshot, time::timeout};
 
 use super::{
     super::{Finish, Stop},
@@ -74,9 +74,27 @@ async fn end(process: Arc<Process>, grace: Duration) -> End {
     let closed = process.done().await;
     if process.left() != Left::default() {
         // It was closed before it was asked to end, and what left it goes on.
-        let process = Arc::clone(&process);
-        let _ = spawn_blocking(move || process.kill_left()).await;
+        kill_left(&process).await;
     }
     let Left { members, strays } = process.left();
     End { closed, left: members + strays }
+}
+
+/// Blocks a thread of its own, or this one where the system has none left: the runtime's
+/// pool panics then.
+async fn kill_left(process: &Arc<Process>) {
+    let (running, ended) = oneshot::channel::<()>();
+    let held = Arc::clone(process);
+    let killing = move || {
+        held.kill_left();
+        drop((held, running));
+    };
+    match thread::Builder::new().name("longrun-kill".into()).spawn(killing) {
+        // There is no other news than that it has ended.
+        Ok(_) => drop(ended.await),
+        Err(error) => {
+            tracing::debug!(%error, "no thread is left to kill with");
+            process.kill_left();
+        }
+    }
 }
