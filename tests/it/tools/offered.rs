@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use longrun_tokio::{
     core::controls::{ControlsConfig, PROMPT_SECTION},
-    tools::{BashOptions, OnTimeout, Pipeline, ToolDescription},
+    subagent::{Child, Finish, InProcess, Subagents},
+    tools::{BashOptions, OnTimeout, Pipeline, Subagent, SubagentOptions, ToolDescription},
 };
 
 use super::Harness;
@@ -19,6 +20,12 @@ fn bytes(description: &ToolDescription) -> usize {
     description.description.len() + description.input_schema.to_string().len()
 }
 
+fn subagents(harness: &Harness, options: SubagentOptions) -> Pipeline {
+    let child = async |child: Child| Finish::from(child.request.prompt);
+    let subagents = Subagents::new(InProcess::new(child));
+    Pipeline::new().tool(Subagent::new(harness.service.clone(), subagents, options))
+}
+
 // contract: M1, M7, P2
 #[tokio::test]
 async fn the_tools_are_offered_with_these_words() {
@@ -31,6 +38,14 @@ async fn the_tools_are_offered_with_these_words() {
         ("bash_that_goes_on_at_its_timeout", goes_on),
     ] {
         let tools = Pipeline::new().tool(harness.bash(options));
+        insta::assert_snapshot!(name, shown(tools.descriptions().next().unwrap()));
+    }
+    let foreground =
+        SubagentOptions { enable_run_in_background: false, ..SubagentOptions::default() };
+    for (name, options) in
+        [("subagent", SubagentOptions::default()), ("subagent_in_the_foreground_alone", foreground)]
+    {
+        let tools = subagents(&harness, options);
         insta::assert_snapshot!(name, shown(tools.descriptions().next().unwrap()));
     }
 }
@@ -57,6 +72,8 @@ async fn the_page_on_what_a_model_sees_tells_the_sizes() {
     let several = several.controls();
     let output = several.descriptions().find(|tool| tool.name == "task_output").unwrap();
     sizes.insert("task_output with task_ids".to_owned(), bytes(output));
+    let subagents = subagents(&harness, SubagentOptions::default());
+    sizes.insert("subagent".to_owned(), subagents.descriptions().map(bytes).sum());
     assert_eq!(told(), sizes, "told on the left, measured on the right");
 }
 
