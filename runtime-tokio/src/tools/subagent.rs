@@ -56,12 +56,12 @@ impl Tool for Subagent {
         let mut properties = json!({
             "description": {
                 "type": "string",
-                "minLength": 1,
+                "pattern": "\\S",
                 "description": "What the subagent is for, in a few words.",
             },
             "prompt": {
                 "type": "string",
-                "minLength": 1,
+                "pattern": "\\S",
                 "description": "What it is to do. It knows nothing else of this session.",
             },
         });

@@ -16,8 +16,9 @@ use longrun_tokio::{
     Builder, NoticePolicy, Outcome, OwnerScope, TaskService, TaskSpec,
     bash::{BashConfig, BashExecutor},
     core::controls::ControlsConfig,
+    subagent::{Child, Finish, InProcess, Subagents},
     testing::FakeProducer,
-    tools::{Bash, BashOptions, Call, Controls, Pipeline, ToolReply},
+    tools::{Bash, BashOptions, Call, Controls, Pipeline, Subagent, SubagentOptions, ToolReply},
 };
 use serde_json::Value;
 
@@ -49,6 +50,12 @@ impl Harness {
         };
         let executor = BashExecutor::new(config).unwrap();
         Bash::new(self.service.clone(), executor, options)
+    }
+
+    /// Children that give their prompt back.
+    fn subagent(&self, options: SubagentOptions) -> Subagent {
+        let child = async |child: Child| Finish::from(child.request.prompt);
+        Subagent::new(self.service.clone(), Subagents::new(InProcess::new(child)), options)
     }
 
     /// The three controls alone.

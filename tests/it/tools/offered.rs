@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use longrun_tokio::{
     core::controls::{ControlsConfig, PROMPT_SECTION},
-    subagent::{Child, Finish, InProcess, Subagents},
-    tools::{BashOptions, OnTimeout, Pipeline, Subagent, SubagentOptions, ToolDescription},
+    tools::{BashOptions, OnTimeout, Pipeline, SubagentOptions, Tool, ToolDescription},
 };
 
 use super::Harness;
@@ -18,12 +17,6 @@ fn shown(description: &ToolDescription) -> String {
 
 fn bytes(description: &ToolDescription) -> usize {
     description.description.len() + description.input_schema.to_string().len()
-}
-
-fn subagents(harness: &Harness, options: SubagentOptions) -> Pipeline {
-    let child = async |child: Child| Finish::from(child.request.prompt);
-    let subagents = Subagents::new(InProcess::new(child));
-    Pipeline::new().tool(Subagent::new(harness.service.clone(), subagents, options))
 }
 
 // contract: M1, M7, P2
@@ -45,7 +38,7 @@ async fn the_tools_are_offered_with_these_words() {
     for (name, options) in
         [("subagent", SubagentOptions::default()), ("subagent_in_the_foreground_alone", foreground)]
     {
-        let tools = subagents(&harness, options);
+        let tools = Pipeline::new().tool(harness.subagent(options));
         insta::assert_snapshot!(name, shown(tools.descriptions().next().unwrap()));
     }
 }
@@ -72,8 +65,8 @@ async fn the_page_on_what_a_model_sees_tells_the_sizes() {
     let several = several.controls();
     let output = several.descriptions().find(|tool| tool.name == "task_output").unwrap();
     sizes.insert("task_output with task_ids".to_owned(), bytes(output));
-    let subagents = subagents(&harness, SubagentOptions::default());
-    sizes.insert("subagent".to_owned(), subagents.descriptions().map(bytes).sum());
+    let subagent = harness.subagent(SubagentOptions::default()).description();
+    sizes.insert("subagent".to_owned(), bytes(&subagent));
     assert_eq!(told(), sizes, "told on the left, measured on the right");
 }
 

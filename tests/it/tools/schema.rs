@@ -3,7 +3,7 @@
 use jsonschema::{Draft, Validator};
 use longrun_tokio::{
     core::controls::ControlsConfig,
-    tools::{BashOptions, Tool, ToolDescription},
+    tools::{BashOptions, SubagentOptions, Tool, ToolDescription},
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -21,6 +21,8 @@ fn tools() -> Vec<(Box<dyn Tool>, ToolDescription, Validator)> {
         for enable_run_in_background in [true, false] {
             let options = BashOptions { enable_run_in_background, ..BashOptions::default() };
             tools.push(Box::new(harness.bash(options)));
+            let options = SubagentOptions { enable_run_in_background, ..Default::default() };
+            tools.push(Box::new(harness.subagent(options)));
         }
     }
     tools
@@ -67,6 +69,10 @@ fn real_calls_are_taken_by_schema_and_tool_alike() {
         ("bash", json!({"command": "true", "timeout_ms": 0}), false),
         ("bash", json!({"command": "true", "run_in_background": "yes"}), false),
         ("bash", json!({"cmd": "true"}), false),
+        ("subagent", json!({"description": "x", "prompt": "y"}), true),
+        ("subagent", json!({"description": "x"}), false),
+        ("subagent", json!({"description": " ", "prompt": "y"}), false),
+        ("subagent", json!({"description": "x", "prompt": "y", "depth": 1}), false),
         ("task_output", json!({"task_id": "bash-1"}), true),
         ("task_output", json!({"task_id": "bash-1", "wait": true, "timeout_ms": 3_600_000}), true),
         ("task_output", json!({"task_id": "bash-1", "wait": true, "timeout_ms": 0}), false),
@@ -128,6 +134,7 @@ fn any_args() -> impl Strategy<Value = Value> {
             "command": "true", "description": "x", "timeout_ms": 5, "workdir": "/",
             "run_in_background": true,
         }),
+        json!({"description": "x", "prompt": "y", "run_in_background": true}),
         json!({"task_id": "bash-1", "wait": true, "timeout_ms": 5}),
         json!({"task_ids": ["bash-1", "x"], "until": "all", "wait": true, "timeout_ms": 5}),
         json!({"task_id": "bash-1", "reason": "x"}),
