@@ -40,7 +40,8 @@ fn crowded(number: u32, options: &[&str]) -> Option<(Serve, TempDir)> {
         eprintln!("not tried: nobody else can be had here, of whom there may be only a few");
         return None;
     };
-    let mut serve = Serve::start_under(front, options);
+    let options = [&["--max-active-per-owner", "100", "--grace-ms", "1000"], options].concat();
+    let mut serve = Serve::start_under(front, &options);
     serve.open("a", "s");
     Some((serve, folder))
 }
@@ -66,7 +67,7 @@ fn crowd(serve: &mut Serve) -> Option<Vec<String>> {
 // contract: T2, O5, L7, B4
 #[test]
 fn bug_28_where_no_thread_is_left_ends_are_seen_then_and_later() {
-    let Some((mut serve, _folder)) = crowded(0, &["--grace-ms", "1000"]) else { return };
+    let Some((mut serve, _folder)) = crowded(0, &[]) else { return };
     let Some(ids) = crowd(&mut serve) else { return };
     for id in &ids {
         assert_eq!(kill(&mut serve, id), format!("requested cancellation of task {id}"));
@@ -82,7 +83,7 @@ fn bug_28_where_no_thread_is_left_ends_are_seen_then_and_later() {
 // contract: B8, S3
 #[test]
 fn bug_28_where_no_thread_is_left_long_output_is_not_kept_and_nothing_else_suffers() {
-    let options = ["--memory-bytes", "1000", "--grace-ms", "1000", "--spill-dir", "."];
+    let options = ["--memory-bytes", "1000", "--spill-dir", "."];
     let Some((mut serve, folder)) = crowded(1, &options) else { return };
     let pipe = folder.path().join("pipe");
     assert!(Command::new("mkfifo").args(["-m", "666"]).arg(&pipe).status().unwrap().success());
