@@ -94,6 +94,10 @@ async fn a_file_ends_where_its_owner_has_no_more() {
     assert_eq!((bytes, stopped), (5, Some(SpillStop::OwnerCap)));
     assert_eq!(fs::read(path).unwrap(), b"abcde");
     assert_eq!(kept(&world.spill).1, 10);
+    let none = Spill::default();
+    SpillWriter::new(&none, world.plan.clone()).write(b"k").await;
+    let why = "the files of its owner have as many bytes as they may";
+    assert_eq!(none.state(), SpillState::Failed(why.into()));
     drop(other);
     assert_eq!(world.plan.budget.left(), 5, "it is free again");
 }

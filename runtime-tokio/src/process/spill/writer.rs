@@ -243,6 +243,10 @@ impl<'a> SpillWriter<'a> {
         self.stage = Stage::Writing;
         let inner = &self.spill.0;
         let stopped = inner.gather(&self.plan, bytes);
+        if is_first && stopped == Some(SpillStop::OwnerCap) && inner.lock().gathered.is_empty() {
+            let full = "the files of its owner have as many bytes as they may";
+            return self.give_up(&io::Error::other(full));
+        }
         if let Err(error) = inner.set_to_work(&self.plan.store, self.hire) {
             return self.give_up(&error);
         }
