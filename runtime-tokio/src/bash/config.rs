@@ -32,7 +32,9 @@ pub struct BashConfig {
     pub pass_env: Vec<OsString>,
 }
 
-/// Where output goes that is longer than what is kept in memory.
+/// Where output goes that is longer than what is kept in memory. A host whose files may have
+/// a limited size (`ulimit -f`) must ignore or catch `SIGXFSZ`: by default the system ends it
+/// at such a write.
 #[derive(Clone, Debug)]
 pub struct SpillConfig {
     /// The directory in which a private one is made when it is needed; absolute.
