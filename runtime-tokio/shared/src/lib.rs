@@ -41,7 +41,7 @@ pub use longrun_core::{
 pub use observe::{Observed, Observer};
 pub use owner::{Disposal, OwnerBuilder, OwnerScope};
 pub use producer::{Hooks, StreamReader, TaskSpec};
-pub use read::{HeldOutput, HeldRead, Read, Receipt};
+pub use read::{HeldRead, Read, Receipt};
 pub use runtime::{BoxFuture, Report, Runtime};
 pub use scope::Scope;
 pub use service::{Killed, TaskService, WeakTaskService};

@@ -184,34 +184,6 @@ impl Drop for Reading {
     }
 }
 
-/// The output of a task, for one who has to deliver it whatever becomes of the record.
-pub struct HeldOutput {
-    id: TaskId,
-    handle: Arc<Handle>,
-}
-
-impl HeldOutput {
-    /// What is left to be read of a stream task, or the output that a final-output task has
-    /// ended with. For a task that is on record [`TaskService::read`] does it, in turn with
-    /// others.
-    ///
-    /// # Errors
-    ///
-    /// [`ReadError::Reader`] if the producer's reader failed; [`ReadError::Refused`] while
-    /// what somebody else has read is held.
-    pub fn drain(&self) -> Result<String, ReadError> {
-        let in_progress = || ReadRefusal::InProgress { id: self.id.clone() };
-        let _turn = self.handle.gate.enter().ok_or_else(in_progress)?;
-        self.handle.drain().map_err(ReadError::Reader)
-    }
-}
-
-impl fmt::Debug for HeldOutput {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HeldOutput").field("id", &self.id).finish_non_exhaustive()
-    }
-}
-
 impl TaskService {
     /// Reads a task: of a stream task what came since the previous read, of a
     /// final-output task its result. Reads of one task are served one at a time: a
@@ -268,16 +240,6 @@ impl TaskService {
         let turn = self.handle(id, caller).map(|(_, handle)| handle.gate.turn());
         let (inner, id, caller) = (Arc::clone(&self.inner), id.clone(), caller.clone());
         async move { inner.hold(&id, &caller, turn?.await) }
-    }
-
-    /// Keeps hold of a task's output, also when its record goes with its owner.
-    ///
-    /// # Errors
-    ///
-    /// [`ReadError`] if there is no such task, or it is another session's.
-    pub fn hold_output(&self, id: &TaskId, caller: &Caller) -> Result<HeldOutput, ReadError> {
-        let (_, handle) = self.handle(id, caller)?;
-        Ok(HeldOutput { id: id.clone(), handle })
     }
 
     /// The handle of a task that the caller can reach.
