@@ -81,7 +81,9 @@ pause() {
     tick=5
 }
 
-# A leader's group first, as a whole: nobody escapes who is just being forked.
+# Whoever lives now is no child of a handler. A leader's group gets it first, as a whole:
+# nobody escapes who is just being forked.
+found=$(find_ours)
 know_sessions
 for session in $(echo "$sessions" | tr '|' ' '); do
     kill -s TERM -- "-$session"
@@ -90,9 +92,8 @@ done
 
 # Then one by one, but for those who were started by some who had been told: what these
 # start, they start to clean up.
-told=' ' left=$((grace * 5))
+told=' ' left=$((grace * 5)) later=
 while [ "$left" -gt 0 ]; do
-    found=$(find_ours)
     [ -n "$found" ] || exit 0
     earlier=$told
     for entry in $found; do
@@ -101,16 +102,25 @@ while [ "$left" -gt 0 ]; do
         esac
         told="$told$entry "
         look "${entry%%:*}" || continue
+        spared=
         case "|$sessions|" in
-        *"|$group|"*) continue ;;
+        *"|$group|"*) spared=1 ;;
+        *)
+            case $earlier in
+            *" $parent:"*) spared=1 ;;
+            esac
+            ;;
         esac
-        case $earlier in
-        *" $parent:"*) continue ;;
-        esac
-        strike TERM "$entry"
+        if [ -z "$spared" ]; then
+            strike TERM "$entry"
+        elif [ -n "$later" ]; then
+            earlier="$earlier$entry "
+        fi
     done
+    later=1
     pause
     left=$((left - tick))
+    found=$(find_ours)
 done
 rounds=50
 while [ "$rounds" -gt 0 ]; do

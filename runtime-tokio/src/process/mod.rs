@@ -33,8 +33,8 @@
 //!
 //! **When its end is asked for**, all of it gets SIGTERM: every member of the session, in
 //! whatever process group, and every known stray. What is stopped is continued, so that it
-//! can obey. What is started during the grace gets its SIGTERM too, and when the grace is
-//! over SIGKILL follows to whatever is left. The process is closed when its session is
+//! can obey. What those start who were asked to end, they start to clean up: it gets no
+//! SIGTERM. When the grace is over SIGKILL follows to whatever is left. The process is closed when its session is
 //! empty, however long that takes; strays are waited for until two seconds after their
 //! SIGKILL, and counted in [`Closed::left`] if they live on. Members that do not yield
 //! (they hang in the kernel, or belong to another user) keep the process open: that is

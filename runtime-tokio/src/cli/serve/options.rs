@@ -38,7 +38,8 @@ pub(crate) struct Options {
     /// How often in a row an owner is woken before it claims user input.
     #[arg(long, value_name = "N", default_value_t = 3)]
     max_consecutive_wakes: u32,
-    /// The cap on each text about a bash task or a subagent, in bytes; none by default.
+    /// The cap on each text of task_output and task_kill about a background command or
+    /// subagent, and on its notice, in bytes; none by default.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
     output_limit_bytes: Option<u64>,
     /// How long a foreground command may take when it is not told.

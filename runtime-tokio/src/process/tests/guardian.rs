@@ -12,13 +12,17 @@ use super::*;
 const HOST: &str = "LONGRUN_TEST_HOST";
 
 /// One that obeys, one that does not, one that cleans up, and one that left the session.
-const SCRIPTS: [&str; 4] = [
+const SCRIPTS: [&str; 5] = [
     "echo $$; exec sleep 1000",
     "trap '' TERM; echo $$; while :; do sleep 0.01; done",
     // What it starts to clean up lives long enough for several looks. Nobody reads what
     // the shell says of the sleep that was ended.
     "exec 2> /dev/null; trap 'sleep 0.7 && echo cleaned > $FOLDER/cleaned; exit' TERM
      echo $$; while :; do sleep 0.01; done",
+    // The same in a session of its own, where what is started has children too.
+    "setsid bash -c 'exec 2> /dev/null
+         trap \"bash -c \\\"sleep 0.7; : & wait; echo cleaned > $FOLDER/far\\\"; exit\" TERM
+         echo $$; while :; do sleep 0.01; done' & exec sleep 1000",
     "(setsid bash -c 'trap \"\" TERM; echo $$; while :; do sleep 0.01; done' 2> /dev/null &)
      exec sleep 1000",
 ];
@@ -84,7 +88,7 @@ fn wait_for_the_end_of_the_test() {
 async fn nothing_is_left(folder: &Path, pids: &[String]) {
     until(|| !pids.iter().any(|pid| runs(pid))).await;
     // SIGTERM came first.
-    assert!(folder.join("cleaned").exists());
+    assert!(folder.join("cleaned").exists() && folder.join("far").exists());
 }
 
 // contract: T3

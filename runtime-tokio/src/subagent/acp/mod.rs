@@ -165,7 +165,13 @@ impl Starting {
         // Its input closes with this.
         drop(talk);
         let finish = teardown.explain(over).await;
-        Err(match teardown.ended().await {
+        let ended = teardown.ended().await;
+        // One that hangs in its startup may have said what it waits for.
+        let finish = match finish.stop {
+            Stop::Aborted => teardown.with_last_words(finish),
+            _ => finish,
+        };
+        Err(match ended {
             Ok(()) => finish,
             Err(error) => finish.with_note(error.to_string()),
         })

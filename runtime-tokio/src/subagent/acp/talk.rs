@@ -54,13 +54,17 @@ impl Over {
             let reason = format!("it closed its output before it answered `{what}`");
             return Self { finish: Finish::failed(reason), closed: true };
         }
-        let data = error.data.as_ref().map(|data| match data.as_str() {
-            Some(text) => format!(": {text}"),
-            None => format!(": {data}"),
-        });
-        let error = format!("{}{}", error.message, data.unwrap_or_default());
+        let error = text_of(error);
         Self::failed(format!("it answered `{what}` with an error: {}", one_line(&error)))
     }
+}
+
+fn text_of(error: &Error) -> String {
+    let data = error.data.as_ref().map(|data| match data.as_str() {
+        Some(text) => format!(": {text}"),
+        None => format!(": {data}"),
+    });
+    format!("{}{}", error.message, data.unwrap_or_default())
 }
 
 /// What is going to be said.
@@ -257,8 +261,11 @@ impl Connected {
     fn ended(&mut self, ended: Result<(), Error>) -> Over {
         let over = self.over.try_recv().ok();
         let broken = || {
-            let error = ended.err().map(|error| error.message).unwrap_or_default();
-            Over::failed(format!("the connection to it broke: {}", one_line(&error)))
+            let why = ended.err().map(|error| text_of(&error)).unwrap_or_default();
+            let reason = format!("the connection to it broke: {}", one_line(&why));
+            // Whoever exits closes its input too, and that may be noticed first.
+            let closed = self.broken.reason().is_none();
+            Over { closed, ..Over::failed(reason) }
         };
         let over = over.unwrap_or_else(broken);
         self.completed(Some(over))

@@ -56,6 +56,12 @@ impl Teardown {
         if expects_exit && closed.signals == Signals::Nothing {
             reason.push_str(&format!("; {}", closed.exit));
         }
+        self.with_last_words(finish)
+    }
+
+    /// With what the process has written last to its standard error, which is known for
+    /// certain once it has [`ended`](Self::ended).
+    pub(super) fn with_last_words(&self, mut finish: Finish) -> Finish {
         let last = self.process.read(&mut Cursor::default()).text();
         if !last.is_empty() {
             if !finish.text.is_empty() && !finish.text.ends_with('\n') {
