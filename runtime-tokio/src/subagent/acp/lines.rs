@@ -2,15 +2,18 @@
 
 use std::{
     io,
+    pin::Pin,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicI64, Ordering},
     },
+    task::{Context, Poll},
 };
 
 use agent_client_protocol::{Lines, RawJsonRpcMessage, TransportFrame};
 use futures::{Sink, SinkExt, Stream, StreamExt as _, future::ready};
 use longrun_core::controls::one_line;
+use tokio::io::AsyncWrite;
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
 use crate::process::Conversation;
@@ -49,7 +52,7 @@ pub(super) fn over(
     // It falls with each line that was written, and rises with each question.
     let unanswered = Arc::new(AtomicI64::new(0));
     let written = Arc::clone(&unanswered);
-    let outgoing = FramedWrite::new(stdin, LinesCodec::new());
+    let outgoing = FramedWrite::new(Unheard(stdin), LinesCodec::new());
     let outgoing = SinkExt::<String>::sink_map_err(outgoing, io::Error::other);
     let outgoing = outgoing.with(move |line: String| {
         written.fetch_sub(1, Ordering::Relaxed);
@@ -64,6 +67,39 @@ pub(super) fn over(
         })
     });
     Lines::new(outgoing, incoming)
+}
+
+/// Loses what nobody reads any more. A child that exits closes its input and its output at
+/// once, and which of the two is noticed first is chance: its output tells.
+struct Unheard<W>(W);
+
+impl<W> Unheard<W> {
+    fn or_lost<T>(result: Poll<io::Result<T>>, lost: T) -> Poll<io::Result<T>> {
+        match result {
+            Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+                Poll::Ready(Ok(lost))
+            }
+            other => other,
+        }
+    }
+}
+
+impl<W: AsyncWrite + Unpin> AsyncWrite for Unheard<W> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Self::or_lost(Pin::new(&mut self.0).poll_write(context, bytes), bytes.len())
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Self::or_lost(Pin::new(&mut self.0).poll_flush(context), ())
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Self::or_lost(Pin::new(&mut self.0).poll_shutdown(context), ())
+    }
 }
 
 fn checked(line: String, unanswered: &AtomicI64) -> Result<String, String> {
