@@ -15,6 +15,7 @@ use super::{
     Call, Tool, ToolDescription, ToolReply, Undelivered,
     bash_args::BashArgs,
     foreground::{background_reply, foreground_reply, missed, moved_reply},
+    start_task,
 };
 use crate::{
     bash::{BashExecutor, BashProcess, BashRequest, BashSpec, Foreground, Turn},
@@ -206,14 +207,8 @@ impl Bash {
         label: &str,
         starter: impl FnOnce() -> Result<Hooks, E>,
     ) -> Result<TaskId, StartError<E>> {
-        let mut task = TaskSpec::new("bash", label);
-        if let Some(limit) = self.options.output_limit_bytes {
-            task = task.output_limit_bytes(limit);
-        }
-        match owner {
-            Some(owner) => owner.start(task, starter),
-            None => self.service.start_unowned(task, starter),
-        }
+        let limit = self.options.output_limit_bytes;
+        start_task(&self.service, owner, TaskSpec::new("bash", label), limit, starter)
     }
 
     async fn in_foreground(

@@ -51,7 +51,9 @@ mod tool;
 use std::{path::PathBuf, sync::Arc};
 
 pub use futures::future::BoxFuture;
-use longrun_shared::{Caller, OwnerScope, core::controls::Card};
+use longrun_shared::{
+    Caller, Hooks, OwnerScope, StartError, TaskId, TaskService, TaskSpec, core::controls::Card,
+};
 use serde_json::Value;
 use tokio::sync::Notify;
 pub use tokio_util::sync::CancellationToken;
@@ -111,6 +113,23 @@ impl ToBackground {
 
     async fn asked(&self) {
         self.0.notified().await;
+    }
+}
+
+/// Starts a task with that cap on its texts, of the owner's, or of nobody's.
+fn start_task<E>(
+    service: &TaskService,
+    owner: Option<&OwnerScope>,
+    mut task: TaskSpec,
+    output_limit_bytes: Option<u64>,
+    starter: impl FnOnce() -> Result<Hooks, E>,
+) -> Result<TaskId, StartError<E>> {
+    if let Some(limit) = output_limit_bytes {
+        task = task.output_limit_bytes(limit);
+    }
+    match owner {
+        Some(owner) => owner.start(task, starter),
+        None => service.start_unowned(task, starter),
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     BoxFuture, Call, Tool, ToolDescription, ToolReply, Undelivered, foreground::background_reply,
-    subagent_args::SubagentArgs,
+    start_task, subagent_args::SubagentArgs,
 };
 use crate::subagent::{Ended, Request, Subagents};
 
@@ -149,15 +149,8 @@ impl Subagent {
     }
 
     fn start(&self, owner: Option<&OwnerScope>, request: Request) -> Result<TaskId, StartError> {
-        let mut task = self.subagents.spec(&request);
-        if let Some(limit) = self.options.output_limit_bytes {
-            task = task.output_limit_bytes(limit);
-        }
-        let starter = || self.subagents.start(request);
-        match owner {
-            Some(owner) => owner.start(task, starter),
-            None => self.service.start_unowned(task, starter),
-        }
+        let (task, limit) = (self.subagents.spec(&request), self.options.output_limit_bytes);
+        start_task(&self.service, owner, task, limit, || self.subagents.start(request))
     }
 }
 
