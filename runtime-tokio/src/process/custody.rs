@@ -143,26 +143,45 @@ impl Custody {
     ///
     /// The leader's group comes first, as a whole: the kernel lets no process escape that
     /// is just being forked into it. Whoever is found in it later was started after the
-    /// signal, by one who got it and goes on.
+    /// signal, by one who got it and goes on. Before it come only those whom its end would end.
     pub(crate) fn signal(
         &self,
         family: &Family,
         told: &mut Told,
         signal: Signal,
     ) -> io::Result<usize> {
-        if signal == Signal::KILL {
-            self.signal_leaders_group(Signal::KILL);
-        }
-        let mut fresh = 0;
-        if signal == Signal::TERM && told.group.is_none() && self.signal_leaders_group(signal) {
-            told.group = Some(self.kin.session);
-            // A stopped process could use its grace only once it runs again.
-            self.signal_leaders_group(Signal::CONT);
-            fresh += 1;
-        }
         let mut held = self.lock();
         let members = if held.unreaped { family.members.as_slice() } else { &[] };
-        for member in told.choose(family, members.iter().chain(&family.strays), signal) {
+        let all = || members.iter().chain(&family.strays);
+        let mut fresh = 0;
+        match signal {
+            Signal::KILL => _ = self.signal_group(&mut held, signal),
+            Signal::TERM if told.group.is_none() => {
+                let first = told.choose_first(family, all(), self.kin.session);
+                fresh += self.signal_each(&mut held, first, told, signal)?;
+                if self.signal_group(&mut held, signal) {
+                    told.group = Some(self.kin.session);
+                    // A stopped process could use its grace only once it runs again.
+                    self.signal_group(&mut held, Signal::CONT);
+                    fresh += 1;
+                }
+            }
+            _ => {}
+        }
+        let chosen = told.choose(family, all(), signal);
+        Ok(fresh + self.signal_each(&mut held, chosen, told, signal)?)
+    }
+
+    /// Signals those one by one, and notes them. Says how many they were.
+    fn signal_each(
+        &self,
+        held: &mut Held,
+        chosen: Vec<Member>,
+        told: &mut Told,
+        signal: Signal,
+    ) -> io::Result<usize> {
+        let count = chosen.len();
+        for member in chosen {
             match member.signal(self.signals, signal) {
                 Ok(true) => held.note(signal),
                 Ok(false) => {}
@@ -172,17 +191,20 @@ impl Custody {
                 Err(error) => return Err(error),
             }
             told.note(member);
-            fresh += 1;
         }
-        Ok(fresh)
+        Ok(count)
     }
 
     /// Signals the leader's process group, without a look. The kernel signals a group as
     /// a whole, so what is just being forked into it is caught too, and something that
     /// forks without pause can be ended at all: a look at it would take ever longer. Only
-    /// an unreaped leader's group has a sure number. Says whether it was done.
-    pub(crate) fn signal_leaders_group(&self, signal: Signal) -> bool {
-        let mut held = self.lock();
+    /// an unreaped leader's group has a sure number.
+    pub(crate) fn signal_leaders_group(&self, signal: Signal) {
+        self.signal_group(&mut self.lock(), signal);
+    }
+
+    /// The same; says whether it was done.
+    fn signal_group(&self, held: &mut Held, signal: Signal) -> bool {
         let Some(leader) = held.leader.as_ref().filter(|_| held.unreaped) else { return false };
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let done = rustix::process::waitid(WaitId::PidFd(leader.as_fd()), options).is_ok()

@@ -81,10 +81,21 @@ pause() {
     tick=5
 }
 
-# Whoever lives now is no child of a handler. A leader's group gets it first, as a whole:
-# nobody escapes who is just being forked.
-found=$(find_ours)
+# Whoever lives now is no child of a handler. What is stopped in a group of its own has to
+# get it before all others, or it would die of the SIGHUP that the kernel sends such a
+# group when the last tie to its session ends.
+found=$(find_ours) told=' '
 know_sessions
+for entry in $found; do
+    look "${entry%%:*}" && [ "$state" = T ] || continue
+    case "|$sessions|" in
+    *"|$group|"*) continue ;;
+    esac
+    strike TERM "$entry"
+    told="$told$entry "
+done
+
+# A leader's group gets it as a whole: nobody escapes who is just being forked.
 for session in $(echo "$sessions" | tr '|' ' '); do
     kill -s TERM -- "-$session"
     kill -s CONT -- "-$session"
@@ -92,10 +103,10 @@ done
 
 # Then one by one, but for those who were started by some who had been told: what these
 # start, they start to clean up.
-told=' ' left=$((grace * 5)) later=
+left=$((grace * 5)) later=
 while [ "$left" -gt 0 ]; do
     [ -n "$found" ] || exit 0
-    earlier=$told
+    earlier=${later:+$told}
     for entry in $found; do
         case $told in
         *" $entry "*) continue ;;

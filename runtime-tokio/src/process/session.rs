@@ -56,6 +56,8 @@ pub(crate) struct Family {
     pub(crate) strays: Vec<Member>,
     /// Whose children they are, and in which process group.
     pub(crate) ties: HashMap<Member, Ties>,
+    /// Who of them is stopped.
+    pub(crate) stopped: HashSet<Member>,
 }
 
 /// What binds a process to others beside its session.
@@ -70,6 +72,8 @@ pub(crate) struct Ties {
 pub(crate) struct Told {
     /// That process group was signalled as a whole.
     pub(crate) group: Option<Pid>,
+    /// What a look found was chosen from.
+    looked: bool,
     members: HashSet<Member>,
 }
 
@@ -85,8 +89,10 @@ impl Told {
         signal: Signal,
     ) -> Vec<Member> {
         let group = self.group.map(|group| group.as_raw_nonzero().get());
-        let is_first = self.members.is_empty();
-        let mut earlier: HashSet<i32> = self.members.iter().map(|told| told.pid).collect();
+        let is_first = !std::mem::replace(&mut self.looked, true);
+        // Before the first look nobody was told who could have started somebody since.
+        let told = self.members.iter().filter(|_| !is_first);
+        let mut earlier: HashSet<i32> = told.map(|told| told.pid).collect();
         let mut chosen = Vec::new();
         for member in members {
             let ties = family.ties.get(member).filter(|_| signal == Signal::TERM);
@@ -110,6 +116,22 @@ impl Told {
         chosen
     }
 
+    /// Of those, whom SIGTERM has to reach before the leader's group gets it: they are stopped
+    /// in another group. When the process ends that ties their group to the session the
+    /// kernel sends SIGHUP to it, and they would die of that instead.
+    pub(crate) fn choose_first<'a>(
+        &self,
+        family: &Family,
+        members: impl Iterator<Item = &'a Member>,
+        leader: Pid,
+    ) -> Vec<Member> {
+        let leader = leader.as_raw_nonzero().get();
+        let elsewhere = |member| family.ties.get(member).is_none_or(|ties| ties.group != leader);
+        let fresh = members.filter(|member| !self.looked && !self.members.contains(member));
+        let stopped = fresh.filter(|member| family.stopped.contains(member));
+        stopped.filter(|member| elsewhere(member)).copied().collect()
+    }
+
     /// Notes that a member was signalled.
     pub(crate) fn note(&mut self, member: Member) {
         self.members.insert(member);
@@ -121,6 +143,7 @@ impl Told {
 struct Found {
     member: Member,
     ties: Ties,
+    stopped: bool,
     marks: Vec<Serial>,
 }
 
@@ -150,12 +173,12 @@ impl Census {
             for pid in fresh {
                 seen.insert(pid);
                 let Some(now) = look_at(pid)?.filter(|now| now.alive) else { continue };
-                let Sighting { member, ties, .. } = now;
+                let Sighting { member, ties, stopped, .. } = now;
                 let marks = match marked_since {
                     Some(since) if member.started >= since => marker::serials_of(pid)?,
                     _ => Vec::new(),
                 };
-                live.push(Found { member, ties, marks });
+                live.push(Found { member, ties, stopped, marks });
             }
         }
         live.sort_unstable_by_key(|found| found.member);
@@ -192,7 +215,7 @@ impl Census {
         let mut grown = true;
         while grown {
             grown = false;
-            for Found { member, ties, marks } in &self.0 {
+            for Found { member, ties, marks, .. } in &self.0 {
                 let ours = || {
                     marks.contains(&serial)
                         || known.iter().any(|stray| stray.is_same_process(*member))
@@ -206,9 +229,10 @@ impl Census {
             }
         }
         strays.sort_unstable();
-        let ours = self.0.iter().filter(|found| kin.contains_key(&found.member.pid));
-        let ties = ours.map(|found| (found.member, found.ties)).collect();
-        Family { members, strays, ties }
+        let ours = || self.0.iter().filter(|found| kin.contains_key(&found.member.pid));
+        let ties = ours().map(|found| (found.member, found.ties)).collect();
+        let stopped = ours().filter(|found| found.stopped).map(|found| found.member).collect();
+        Family { members, strays, ties, stopped }
     }
 }
 

@@ -11,8 +11,8 @@ use super::*;
 /// In a host: the folder where it says what it has started.
 const HOST: &str = "LONGRUN_TEST_HOST";
 
-/// One that obeys, one that does not, one that cleans up, and one that left the session.
-const SCRIPTS: [&str; 5] = [
+/// One that obeys, one that does not, three that clean up, and one that left the session.
+const SCRIPTS: [&str; 6] = [
     "echo $$; exec sleep 1000",
     "trap '' TERM; echo $$; while :; do sleep 0.01; done",
     // What it starts to clean up lives long enough for several looks. Nobody reads what
@@ -23,6 +23,10 @@ const SCRIPTS: [&str; 5] = [
     "setsid bash -c 'exec 2> /dev/null
          trap \"bash -c \\\"sleep 0.7; : & wait; echo cleaned > $FOLDER/far\\\"; exit\" TERM
          echo $$; while :; do sleep 0.01; done' & exec sleep 1000",
+    // And stopped, in a group whose tie to the session is a process that obeys: a shell, for
+    // before it executes something else it continues what is stopped.
+    "set -m; (trap 'echo cleaned > $FOLDER/stopped; exit' TERM; kill -STOP $BASHPID; sleep 9) &
+     until grep -q ') T ' /proc/$!/stat; do sleep 0.01; done; echo $!; sleep 1000; :",
     "(setsid bash -c 'trap \"\" TERM; echo $$; while :; do sleep 0.01; done' 2> /dev/null &)
      exec sleep 1000",
 ];
@@ -88,7 +92,7 @@ fn wait_for_the_end_of_the_test() {
 async fn nothing_is_left(folder: &Path, pids: &[String]) {
     until(|| !pids.iter().any(|pid| runs(pid))).await;
     // SIGTERM came first.
-    assert!(folder.join("cleaned").exists() && folder.join("far").exists());
+    assert!(["cleaned", "far", "stopped"].iter().all(|name| folder.join(name).exists()));
 }
 
 // contract: T3

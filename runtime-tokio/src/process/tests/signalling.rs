@@ -77,6 +77,23 @@ impl Signaller for Sparing {
     }
 }
 
+/// Signals nobody else before the leader has ended of the signal to its group.
+#[derive(Debug)]
+struct Slow;
+
+impl Signaller for Slow {
+    fn to_process(&self, pidfd: &OwnedFd, signal: Signal) -> Result<(), Errno> {
+        Kernel.to_process(pidfd, signal)
+    }
+
+    fn to_group(&self, group: Pid, signal: Signal) -> Result<(), Errno> {
+        Kernel.to_group(group, signal)?;
+        let leader = rustix::process::pidfd_open(group, rustix::process::PidfdFlags::empty())?;
+        pidfd::wait_until(&leader, Instant::now() + PATIENCE);
+        Ok(())
+    }
+}
+
 fn kill(pid: &str) {
     let killed = std::process::Command::new("kill").args(["-KILL", pid]).status().unwrap();
     assert!(killed.success());
@@ -153,6 +170,22 @@ async fn what_is_started_to_clean_up_is_not_signalled_before_the_kill() {
     custody.release();
 }
 
+// contract: B5
+#[tokio::test]
+async fn what_is_stopped_may_clean_up_though_its_leader_has_ended() {
+    // It has a child in another group, which is no work of its handler.
+    let script = "set -m; handle() { trap 'echo cleaned; exit' TERM; }
+        (set -m; handle; (handle; echo up; while :; do sleep 0.01; done) &
+         kill -STOP $BASHPID; sleep 1000) & echo $!; sleep 1000; :";
+    let process = Process::spawn_with(&spec(script), Input::Given, &Slow).unwrap().0;
+    let up = output(&process, |text| text.contains("up") && text.lines().count() > 1).await;
+    let stopped = up.lines().find(|line| *line != "up").unwrap();
+    until(|| fs::read_to_string(format!("/proc/{stopped}/stat")).unwrap().contains(") T ")).await;
+    process.terminate();
+    assert_eq!(soon(process.done()).await.exit, TERMINATED);
+    assert_eq!(whole(&process).matches("cleaned").count(), 2);
+}
+
 /// Whoever must not be signalled, whatever a look may say of their sessions.
 fn strangers(session: i32) -> Family {
     let own = std::process::id().cast_signed();
@@ -160,7 +193,8 @@ fn strangers(session: i32) -> Family {
     let members = pids.map(|pid| Member::imagine(pid, session, 0)).to_vec();
     let strays = [(0, 0), (1, 1), (-1, -1), (own, own), (own, session)];
     let strays = strays.map(|(pid, session)| Member::imagine(pid, session, 0)).to_vec();
-    Family { members, strays, ties: HashMap::new() }
+    let stopped = members.iter().chain(&strays).copied().collect();
+    Family { members, strays, ties: HashMap::new(), stopped }
 }
 
 // contract: B5
