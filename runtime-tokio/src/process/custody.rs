@@ -19,8 +19,9 @@ use super::census;
 use super::closed::{Left, Signals};
 use super::exit::Exit;
 use super::pidfd;
-use super::session::{Census, Family, Kin, Member, Told};
+use super::session::{Census, Family, Kin, Member};
 use super::signals::Signaller;
+use super::told::Told;
 
 /// How many looks one kill at once takes: each finds what was forked since.
 const ROUNDS: u32 = 8;

@@ -108,6 +108,7 @@ mod spawn;
 mod spill;
 #[cfg(test)]
 pub(crate) mod tests;
+mod told;
 mod watch;
 
 use std::future::Future;

@@ -24,8 +24,9 @@ use super::census::census;
 use super::custody::LAST_WAIT;
 use super::exit::Exit;
 use super::pidfd::Watched;
-use super::session::{Family, Member, Told};
+use super::session::{Family, Member};
 use super::shared::{Shared, Want};
+use super::told::Told;
 
 /// How many looks in a row one fact may cause, while each finds members that are
 /// new: a process that forks faster than that gets SIGKILL in the end.

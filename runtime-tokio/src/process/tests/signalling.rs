@@ -10,7 +10,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
 use super::ending::again_in_a_namespace;
-use super::session::{Census, Family, Member, Told};
+use super::session::{Census, Family, Member};
+use super::told::Told;
 use super::*;
 
 /// Notes who is signalled, and signals.
