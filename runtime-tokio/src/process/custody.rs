@@ -249,11 +249,13 @@ impl Custody {
     pub(crate) fn kill_now(&self) {
         let mut told = Told::default();
         for _ in 0..ROUNDS {
-            let killed =
-                self.look().and_then(|family| self.signal(&family, &mut told, Signal::KILL));
+            let killed = self.look().and_then(|family| {
+                let fresh = self.signal(&family, &mut told, Signal::KILL)?;
+                Ok(fresh == 0 && family.whole)
+            });
             match killed {
-                Ok(0) => return,
-                Ok(_) => {}
+                Ok(true) => return,
+                Ok(false) => {}
                 Err(error) => {
                     self.signal_leaders_group(Signal::KILL);
                     tracing::warn!(%error, "not everything could be killed");

@@ -22,9 +22,9 @@ use super::signals::Signaller;
 /// Large enough for any line of `/proc/<pid>/stat`.
 const STAT_BYTES: usize = 4096;
 
-/// How often one look reads the list of processes; more than twice only where
+/// How often one look reads the list of processes at most; more than twice only where
 /// something forks without pause.
-const LISTINGS: u32 = 4;
+const LISTINGS: u32 = 16;
 
 /// One live process, at the moment of a look. Ordered by age, eldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,6 +58,8 @@ pub(crate) struct Family {
     pub(crate) ties: HashMap<Member, Ties>,
     /// Who of them is stopped.
     pub(crate) stopped: HashSet<Member>,
+    /// See [`Census`].
+    pub(crate) whole: bool,
 }
 
 /// What binds a process to others beside its session.
@@ -76,9 +78,26 @@ struct Found {
     marks: Vec<Serial>,
 }
 
-/// Every live process that could be seen, at one moment, eldest first.
+/// What became of somebody in a list by the time of the look.
+enum Seen {
+    Gone,
+    /// It has ended and waits to be reaped.
+    Dead {
+        session: i32,
+    },
+    Alive(Found),
+}
+
+/// Every live process that could be seen, at one moment.
+///
+/// Not `whole` if something may have been missed: the list of processes named some that were
+/// gone by the time they were looked at, over and over. Each may have handed on to a child.
 #[derive(Debug)]
-pub(crate) struct Census(Vec<Found>);
+pub(crate) struct Census {
+    /// Eldest first.
+    found: Vec<Found>,
+    whole: bool,
+}
 
 impl Census {
     /// Looks at every process, and at the environment of those that are not older than
@@ -89,41 +108,68 @@ impl Census {
     /// If `/proc` could not be read, for lack of descriptors for example: then
     /// nothing is known, and in particular not that a session is empty.
     pub(crate) fn take(marked_since: Option<u64>) -> io::Result<Self> {
-        let mut live = Vec::new();
-        let mut seen = BTreeSet::new();
-        for _ in 0..LISTINGS {
-            // A list is old by the time its last entry is looked at: a process may
-            // have handed on to a child and ended. So it is read until it has
-            // brought nothing new.
-            let fresh: Vec<_> = pids()?.difference(&seen).copied().collect();
-            if fresh.is_empty() {
+        Self::take_from(pids, |pid| {
+            let Some(now) = look_at(pid)? else { return Ok(Seen::Gone) };
+            let Sighting { member, ties, stopped, alive } = now;
+            if !alive {
+                return Ok(Seen::Dead { session: member.session });
+            }
+            let marks = match marked_since {
+                Some(since) if member.started >= since => marker::serials_of(pid)?,
+                _ => Vec::new(),
+            };
+            Ok(Seen::Alive(Found { member, ties, stopped, marks }))
+        })
+    }
+
+    /// The same, where `list` says the pids of all.
+    ///
+    /// A process may hand on to a child and end, again and again, always ahead of the
+    /// look. But whenever a list is read one of such a chain is in it: the one that lived
+    /// when its place came, for a child's place comes later. So if all that a list has
+    /// brought turned out to be alive, or in a session where somebody is, nobody was missed.
+    fn take_from(
+        mut list: impl FnMut() -> io::Result<BTreeSet<i32>>,
+        mut look: impl FnMut(i32) -> io::Result<Seen>,
+    ) -> io::Result<Self> {
+        let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+        let mut inhabited = HashSet::new();
+        let mut whole = false;
+        for listing in 0..LISTINGS {
+            let mut any_gone = false;
+            let mut ended_in = HashSet::new();
+            for pid in list()? {
+                if !seen.insert(pid) {
+                    continue;
+                }
+                match look(pid)? {
+                    Seen::Gone => any_gone = true,
+                    Seen::Dead { session } => _ = ended_in.insert(session),
+                    Seen::Alive(alive) => {
+                        inhabited.insert(alive.member.session);
+                        found.push(alive);
+                    }
+                }
+            }
+            whole = listing > 0 && !any_gone && ended_in.is_subset(&inhabited);
+            if whole {
                 break;
             }
-            for pid in fresh {
-                seen.insert(pid);
-                let Some(now) = look_at(pid)?.filter(|now| now.alive) else { continue };
-                let Sighting { member, ties, stopped, .. } = now;
-                let marks = match marked_since {
-                    Some(since) if member.started >= since => marker::serials_of(pid)?,
-                    _ => Vec::new(),
-                };
-                live.push(Found { member, ties, stopped, marks });
-            }
         }
-        live.sort_unstable_by_key(|found| found.member);
-        Ok(Self(live))
+        found.sort_unstable_by_key(|found| found.member);
+        Ok(Self { found, whole })
     }
 
     /// How many were seen.
     #[cfg(test)]
     pub(crate) const fn len(&self) -> usize {
-        self.0.len()
+        self.found.len()
     }
 
     /// Those who live in that session, eldest first.
     pub(crate) fn members_of(&self, session: Pid) -> Vec<Member> {
         let session = session.as_raw_nonzero().get();
-        let members = self.0.iter().map(|found| found.member);
+        let members = self.found.iter().map(|found| found.member);
         members.filter(|member| member.session == session).collect()
     }
 
@@ -144,7 +190,7 @@ impl Census {
         let mut grown = true;
         while grown {
             grown = false;
-            for Found { member, ties, marks, .. } in &self.0 {
+            for Found { member, ties, marks, .. } in &self.found {
                 let ours = || {
                     marks.contains(&serial)
                         || known.iter().any(|stray| stray.is_same_process(*member))
@@ -158,10 +204,10 @@ impl Census {
             }
         }
         strays.sort_unstable();
-        let ours = || self.0.iter().filter(|found| kin.contains_key(&found.member.pid));
+        let ours = || self.found.iter().filter(|found| kin.contains_key(&found.member.pid));
         let ties = ours().map(|found| (found.member, found.ties)).collect();
         let stopped = ours().filter(|found| found.stopped).map(|found| found.member).collect();
-        Family { members, strays, ties, stopped }
+        Family { members, strays, ties, stopped, whole: self.whole }
     }
 }
 
@@ -332,6 +378,43 @@ mod tests {
         assert!(!sighting("sh", "X", 1).alive);
         assert!(sighting("sh", "Z", 2).alive);
         assert!(sighting("sh", "D", 1).alive);
+    }
+
+    /// A look at a chain of processes, each of which starts the next one and ends. `late`
+    /// listings are looked at too late.
+    fn look_at_a_chain(late: u32, is_reaped: bool) -> Census {
+        let listings = std::cell::Cell::new(0);
+        let next = || {
+            listings.set(listings.get() + 1);
+            Ok(BTreeSet::from([1, 100 + listings.get()]))
+        };
+        let look = |pid: i32| {
+            let member = Member::imagine(pid, pid.min(9), 0);
+            let ties = Ties { parent: 1, group: 1 };
+            let found = Found { member, ties, stopped: false, marks: Vec::new() };
+            Ok(if pid == 1 || listings.get() > late.cast_signed() {
+                Seen::Alive(found)
+            } else if is_reaped {
+                Seen::Gone
+            } else {
+                Seen::Dead { session: member.session }
+            })
+        };
+        Census::take_from(next, look).unwrap()
+    }
+
+    // contract: B6
+    #[test]
+    fn who_runs_ahead_of_the_look_is_caught_or_the_look_says_that_it_may_have_missed_some() {
+        let session = Pid::from_raw(9).unwrap();
+        for is_reaped in [false, true] {
+            for late in [0, 1, 2, LISTINGS - 1] {
+                let census = look_at_a_chain(late, is_reaped);
+                assert!(census.whole && !census.members_of(session).is_empty(), "{late}");
+            }
+            let census = look_at_a_chain(LISTINGS, is_reaped);
+            assert!(!census.whole && census.members_of(session).is_empty());
+        }
     }
 
     // contract: B5

@@ -39,6 +39,11 @@ const UNSPACED_LOOKS: u32 = 16;
 /// The space.
 const SPACE: Duration = Duration::from_millis(10);
 
+/// How many looks in a row may have missed somebody before they are believed: others who
+/// fork without pause must not keep a task from its end for longer than a second or two. That
+/// one of its own runs ahead of so many looks, each a dozen times, is not to be expected.
+const VAGUE_LOOKS: u32 = 64;
+
 /// When to look again where the system had no descriptor left for a look.
 const RETRY: Duration = Duration::from_millis(100);
 
@@ -136,6 +141,8 @@ pub(crate) struct Watch<'a> {
     /// Who got the stage's signal.
     told: Told,
     looks: u32,
+    /// How many of the last ones may have missed somebody.
+    vague_looks: u32,
     /// The request after which all has ended.
     fulfilled: Want,
     /// The last look failed or came to no end, so another has to follow.
@@ -154,6 +161,7 @@ impl<'a> Watch<'a> {
             witness: None,
             told: Told::default(),
             looks: 0,
+            vague_looks: 0,
             fulfilled: Want::Nothing,
             blind: false,
         }
@@ -320,29 +328,37 @@ impl<'a> Watch<'a> {
             if self.stage.is_overdue() {
                 break;
             }
-            let family = match self.look(last || signal.is_some()).await {
-                Ok(family) => family,
-                Err(error) => {
-                    if signal == Some(Signal::KILL) {
-                        self.shared.custody.signal_leaders_group(Signal::KILL);
-                    }
-                    return Err(error);
-                }
-            };
+            if signal == Some(Signal::KILL) {
+                // No look is needed for that, and it may take long.
+                self.shared.custody.signal_leaders_group(Signal::KILL);
+            }
+            let family = self.look(last || signal.is_some()).await?;
             let fresh = match signal {
                 Some(signal) => self.shared.custody.signal(&family, &mut self.told, signal)?,
                 None => 0,
             };
             let strays = family.strays.first().filter(|_| self.stage.awaits_strays());
             let Some(eldest) = family.members.first().or(strays) else {
-                // Without its exit the leader is not over yet; that fact is near.
-                return Ok(if self.exited { Sight::Empty } else { Sight::Settled });
+                if !self.exited {
+                    // Without its exit the leader is not over yet; that fact is near.
+                    return Ok(Sight::Settled);
+                }
+                if self.has_missed_nobody(&family) {
+                    return Ok(Sight::Empty);
+                }
+                continue;
             };
             if fresh == 0 && self.find_witness(*eldest)? {
                 return Ok(Sight::Settled);
             }
         }
         Ok(Sight::Restless)
+    }
+
+    /// Whether to believe that look, which has found nobody.
+    const fn has_missed_nobody(&mut self, family: &Family) -> bool {
+        self.vague_looks = if family.whole { 0 } else { self.vague_looks.saturating_add(1) };
+        self.vague_looks == 0 || self.vague_looks > VAGUE_LOOKS
     }
 
     async fn look(&mut self, at_marks: bool) -> io::Result<Family> {

@@ -195,7 +195,7 @@ fn strangers(session: i32) -> Family {
     let strays = [(0, 0), (1, 1), (-1, -1), (own, own), (own, session)];
     let strays = strays.map(|(pid, session)| Member::imagine(pid, session, 0)).to_vec();
     let stopped = members.iter().chain(&strays).copied().collect();
-    Family { members, strays, ties: HashMap::new(), stopped }
+    Family { members, strays, ties: HashMap::new(), stopped, whole: true }
 }
 
 // contract: B5
