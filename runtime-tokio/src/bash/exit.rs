@@ -63,6 +63,10 @@ impl BashExit {
                 detail.push_str(&format!(", {left} left the session and {were} still running"));
             }
         }
+        if !self.drained {
+            let whose = if self.left_session > 1 { "their" } else { "its" };
+            detail.push_str(&format!(", {whose} later output is not kept"));
+        }
         detail
     }
 }
@@ -107,13 +111,15 @@ mod tests {
             (
                 0,
                 false,
-                "exit code: 0, no output, output was still held open by a process that left",
+                "exit code: 0, no output, output was still held open by a process that left, \
+                 its later output is not kept",
             ),
             (1, true, "exit code: 0, no output, 1 process left the session and was still running"),
             (
                 2,
                 false,
-                "exit code: 0, no output, 2 processes left the session and were still running",
+                "exit code: 0, no output, 2 processes left the session and were still running, \
+                 their later output is not kept",
             ),
         ];
         for (left_session, drained, detail) in cases {

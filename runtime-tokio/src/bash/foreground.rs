@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use crate::process::{Delta, Exit, SpillFiles};
+use crate::process::{Delta, Exit, Signals, SpillFiles};
 
 use super::BashProcess;
 use super::request::{BashError, BashSpec};
@@ -30,6 +30,9 @@ pub struct ForegroundResult {
     pub exit: Exit,
     /// Why it did.
     pub cause: Cause,
+    /// Whether anything of it was sent a signal. If not, it had ended by itself before what
+    /// the cause says could be acted on.
+    pub signalled: bool,
     /// The time that it had.
     pub timeout: Duration,
     /// The last part of what it wrote, fit for a model, and how much was lost before it.
@@ -161,6 +164,7 @@ impl Foreground {
         ForegroundResult {
             exit,
             cause: Cause::Exited,
+            signalled: self.process.process.signals() != Signals::Nothing,
             timeout: self.timeout,
             output: self.process.read_delta(),
             files: self.process.files(),
@@ -283,6 +287,8 @@ mod tests {
         let result = run.end(turn).await;
         assert_eq!((result.cause, result.exit), (Cause::TimedOut, Exit::Unavailable));
         assert_eq!((result.resisting, result.drained), (1, false));
+        let detail = "1 process could not be ended, not by SIGKILL either";
+        assert_eq!(process.live_detail().as_deref(), Some(detail));
         obey();
         process.process.kill_left();
         process.done().await;

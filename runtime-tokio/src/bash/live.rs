@@ -22,6 +22,8 @@ pub(super) struct Live {
     pub(super) silent_for: Option<Duration>,
     /// Whether its end was asked for.
     pub(super) stopping: bool,
+    /// How many processes have not yielded to SIGKILL.
+    pub(super) resisting: usize,
 }
 
 impl Live {
@@ -32,13 +34,21 @@ impl Live {
         if let Some(exit) = self.shell {
             parts.push(shell_ended(exit));
             is_over = self.alive == Some(0);
-            parts.extend(self.alive.map(still_running));
+            parts.extend(self.alive.filter(|_| self.resisting == 0).map(still_running));
+        }
+        if self.resisting > 0 {
+            parts.push(could_not_be_ended(self.resisting));
         }
         if let Some(age) = self.silent_for.filter(|_| !self.stopping && !is_over) {
             parts.push(format!("no output yet, {} s; {BUFFERED}", age.as_secs()));
         }
         (!parts.is_empty()).then(|| parts.join(", "))
     }
+}
+
+/// What there is to say of processes that have not yielded.
+pub(crate) fn could_not_be_ended(resisting: usize) -> String {
+    format!("{} could not be ended, not by SIGKILL either", count(resisting))
 }
 
 fn shell_ended(exit: Exit) -> String {
@@ -65,7 +75,7 @@ mod tests {
     const SILENT: &str = "no output yet, 12 s; it may be buffering, do not start it again";
 
     fn calm(shell: Option<Exit>, alive: Option<usize>) -> Live {
-        Live { shell, alive, silent_for: None, stopping: false }
+        Live { shell, alive, silent_for: None, stopping: false, resisting: 0 }
     }
 
     fn silent(shell: Option<Exit>, alive: Option<usize>) -> Live {
@@ -103,5 +113,15 @@ mod tests {
         let two = "shell ended by signal SIGKILL, 2 processes still running";
         check(calm(killed, Some(2)), Some(two));
         check(calm(lost, None), Some("shell ended, exit status unavailable"));
+    }
+
+    // contract: B5, L10
+    #[test]
+    fn what_does_not_yield_to_sigkill_is_told() {
+        let resisting = |live| Live { resisting: 1, ..stopping(live) };
+        let one = "1 process could not be ended, not by SIGKILL either";
+        check(resisting(silent(None, None)), Some(one));
+        let ok = Some(Exit::Code(0));
+        check(resisting(calm(ok, Some(1))), Some(&format!("shell exited with code 0, {one}")));
     }
 }

@@ -34,6 +34,8 @@ pub use self::foreground::{Cause, ForegroundResult};
 #[cfg(feature = "tools")]
 pub(crate) use self::foreground::{Foreground, Turn};
 use self::live::Live;
+#[cfg(feature = "tools")]
+pub(crate) use self::live::could_not_be_ended;
 pub use self::request::{BashError, BashRequest, BashSpec};
 
 /// Runs bash commands with one configuration.
@@ -213,8 +215,7 @@ impl BashProcess {
         let resists = self.process.resists();
         async move {
             resists.await;
-            let left = self.process.left();
-            left.members + left.strays
+            self.process.left().all()
         }
     }
 
@@ -240,7 +241,7 @@ impl BashProcess {
     }
 
     /// What there is to say of it while it lives, such as `no output yet, 12 s`, or that
-    /// the shell has exited and how many processes are left. Nothing where there is
+    /// the shell has exited and how many processes are left, or could not be ended. Nothing where there is
     /// nothing to add. Where something has outlived the shell, it may block for a look at
     /// `/proc`, which all that ask within 200 ms share.
     #[must_use]
@@ -257,6 +258,7 @@ impl BashProcess {
                 .flatten(),
             silent_for: self.process.is_silent().then(|| self.started.elapsed()),
             stopping: self.stopping.load(Ordering::Relaxed),
+            resisting: self.process.resisting(),
         };
         live.detail()
     }

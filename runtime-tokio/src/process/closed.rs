@@ -53,6 +53,13 @@ pub struct Left {
     pub strays: usize,
 }
 
+impl Left {
+    /// All of them.
+    pub(crate) const fn all(self) -> usize {
+        self.members + self.strays
+    }
+}
+
 /// The strongest signal that was sent to any process of a task, by us.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Signals {

@@ -277,6 +277,12 @@ impl Process {
         }
     }
 
+    /// How many were alive two seconds after SIGKILL and are, as far as is known, still.
+    pub(crate) fn resisting(&self) -> usize {
+        let resists = self.shared.facts.borrow().resists;
+        if resists { self.left().all() } else { 0 }
+    }
+
     /// How many processes live in the session at this moment, the leader
     /// included. Blocks for one look at `/proc`, some milliseconds.
     ///

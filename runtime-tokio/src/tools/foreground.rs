@@ -1,11 +1,13 @@
 //! The text and the value of a foreground command, and of one that was moved.
 
+use std::time::Duration;
+
 use longrun_shared::{TaskId, core::controls::one_line};
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 
 use super::ToolReply;
 use crate::{
-    bash::{BashSpec, Cause, Foreground, ForegroundResult, Turn, count},
+    bash::{BashSpec, Cause, Foreground, ForegroundResult, Turn, could_not_be_ended, count},
     process::{Delta, Exit, SpillFiles, SpillState, Stream},
 };
 
@@ -90,18 +92,18 @@ fn text(output: &Delta, files: &SpillFiles, nothing: &str, markers: &[String]) -
 /// What was ended, and what was not.
 fn ends(result: &ForegroundResult) -> Vec<String> {
     let mut markers = Vec::new();
-    let ended = if result.resisting == 0 { ", and was ended" } else { "" };
+    let was_ended = result.signalled && result.resisting == 0;
+    let ended = if was_ended { ", and was ended" } else { "" };
     match result.cause {
         Cause::TimedOut => {
-            let ms = result.timeout.as_millis();
+            let ms = milliseconds(result.timeout);
             markers.push(format!("[timed out after {ms} ms{ended}]"));
         }
         Cause::Aborted => markers.push(format!("[aborted{ended}]")),
         Cause::Exited => {}
     }
     if result.resisting > 0 {
-        let left = count(result.resisting);
-        markers.push(format!("[{left} could not be ended, not by SIGKILL either]"));
+        markers.push(format!("[{}]", could_not_be_ended(result.resisting)));
         return markers;
     }
     let were = |processes| if processes == 1 { "was" } else { "were" };
@@ -131,6 +133,13 @@ fn append_line(text: &mut String, line: &str) {
     text.push_str(line);
 }
 
+/// A whole number, unless it is less than one.
+fn milliseconds(duration: Duration) -> Number {
+    let whole = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let part = Number::from_f64(duration.as_secs_f64() * 1000.0).filter(|_| whole == 0);
+    part.unwrap_or_else(|| whole.into())
+}
+
 fn value(result: &ForegroundResult) -> Value {
     let (exit_code, signal) = match result.exit {
         Exit::Code(code) => (Some(code), None),
@@ -155,9 +164,31 @@ fn value(result: &ForegroundResult) -> Value {
         "signal": signal,
         "timedOut": result.cause == Cause::TimedOut,
         "aborted": result.cause == Cause::Aborted,
-        "timeoutMs": u64::try_from(result.timeout.as_millis()).unwrap_or(u64::MAX),
+        "timeoutMs": milliseconds(result.timeout),
         "leftoversEnded": result.leftovers_ended,
         "stdout": stream(Stream::Stdout),
         "stderr": stream(Stream::Stderr),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bash::{BashConfig, BashExecutor, BashRequest};
+
+    // contract: B3
+    #[tokio::test]
+    async fn a_command_that_nobody_ended_is_not_said_to_have_been_ended() {
+        let executor = BashExecutor::new(BashConfig::new("/")).unwrap();
+        for (timeout_ms, told) in [(52.0, "52"), (52.9, "52"), (0.4, "0.4")] {
+            let timeout_ms = Some(timeout_ms);
+            let request = BashRequest { timeout_ms, ..BashRequest::new("exit 6") };
+            let run = Foreground::start(executor.resolve(request).unwrap()).unwrap();
+            run.process.done().await;
+            let reply = foreground_reply(&run.end(Turn::TimedOut).await, None, None);
+            let text = format!("(no output)\n[timed out after {told} ms]\n[exit code: 6]");
+            assert_eq!(reply.text(), text);
+            assert_eq!(reply.value["timeoutMs"].to_string(), told);
+        }
+    }
 }
