@@ -30,6 +30,7 @@ use tokio::task::AbortHandle;
 
 use super::pidfd::{self, Watched};
 use super::session::Kin;
+use super::spawn::{PipeNumbers, Resource};
 use super::{before_exec, marker};
 
 const SHELL: &str = "/bin/sh";
@@ -69,7 +70,7 @@ fn post() -> MutexGuard<'static, Post> {
 #[derive(Debug)]
 struct Post {
     disabled: bool,
-    /// That there is none was said once.
+    /// That there is none was said, and since then there was none.
     warned: bool,
     /// How many processes are to be guarded.
     charges: usize,
@@ -111,10 +112,12 @@ impl Charge {
         Self { grace_seconds, session: None }
     }
 
-    /// Says which process it is.
-    pub(crate) fn of(mut self, kin: &Kin) -> Self {
+    /// Says which process it is, and which pipes are to be read on after our death.
+    pub(crate) fn of(mut self, kin: &Kin, pipes: PipeNumbers) -> Self {
         let session = kin.session.as_raw_nonzero().get();
-        let line = format!("+ {session} {} {}\n", kin.started, self.grace_seconds);
+        let PipeNumbers { stdout, stderr } = pipes;
+        let (started, grace) = (kin.started, self.grace_seconds);
+        let line = format!("+ {session} {started} {grace} {stdout} {stderr}\n");
         let mut post = post();
         post.tell(&line);
         post.known.insert(session, line);
@@ -150,27 +153,32 @@ impl Post {
         {
             self.dismiss();
         }
-        let manned = match &mut self.guardian {
-            None => Guardian::start(runtime, self.grace_seconds)
-                .map(|guardian| self.guardian = Some(guardian)),
+        match &mut self.guardian {
+            None => match Guardian::start(runtime, self.grace_seconds) {
+                Ok(guardian) => {
+                    self.guardian = Some(guardian);
+                    self.warned = false;
+                    let all: String = self.known.values().map(String::as_str).collect();
+                    self.tell(&all);
+                }
+                Err(error) => self.warn(&error),
+            },
             // The runtime that watched it is gone.
-            Some(guardian) if guardian.watch.is_finished() => guardian.watch_from(runtime),
-            Some(_) => return,
-        };
-        match manned {
-            Ok(()) => {
-                let all: String = self.known.values().map(String::as_str).collect();
-                self.tell(&all);
+            Some(guardian) if guardian.watch.is_finished() => {
+                if let Err(error) = guardian.watch_from(runtime) {
+                    tracing::warn!(%error, "the guardian is not watched: should it end, the next \
+                                            start replaces it");
+                }
             }
-            Err(error) if !self.warned => {
-                self.warned = true;
-                tracing::warn!(
-                    %error,
-                    "no guardian ({SHELL}): expected a shell there; should this process be \
-                     killed, what it started lives on"
-                );
-            }
-            Err(_) => {}
+            Some(_) => {}
+        }
+    }
+
+    /// Says that there is none, once until there is one again.
+    fn warn(&mut self, error: &io::Error) {
+        if !self.warned {
+            self.warned = true;
+            tracing::warn!("{}", unguarded(error));
         }
     }
 
@@ -191,6 +199,18 @@ impl Post {
             guardian.reap();
         }
     }
+}
+
+/// Why there is no guardian, and what follows from that.
+pub(crate) fn unguarded(error: &io::Error) -> String {
+    let (what, remedy) = match Resource::of(error) {
+        Some(short) => (short.what(), short.remedy()),
+        None => ("it did not start", "a shell is expected there"),
+    };
+    format!(
+        "no guardian ({SHELL}): {what}: {error}; {remedy}. Should this process be killed, what it \
+         started lives on; the next start tries again"
+    )
 }
 
 impl Guardian {

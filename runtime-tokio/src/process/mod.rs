@@ -48,10 +48,15 @@
 //! SIGKILL at once. A shutdown waits for two seconds at most.
 //!
 //! **When the host dies**, of `kill -9` or an abort, the *guardian* does what a request would
-//! have done: SIGTERM, the longest grace of all that ran, SIGKILL. It is a `/bin/sh` that
-//! starts with the first process and ends with the last, so a shutdown leaves none of it.
-//! [`disable_guardian`] does without it. Where there is no `/bin/sh`, or it has no `kill`,
-//! `sleep` and `grep`, processes outlive a killed host.
+//! have done: SIGTERM, the longest grace of all that ran, SIGKILL. Before, it opens the
+//! output pipes again that the host was reading, by their numbers, through whoever has one
+//! as its descriptor 1 or 2: what is written there is read, and dropped, so that a handler
+//! of SIGTERM can write. What writes in the milliseconds before that dies of it (SIGPIPE).
+//!
+//! The guardian is a `/bin/sh` that starts with the first process and ends with the last, so
+//! a shutdown leaves none of it. [`disable_guardian`] does without it. Where there is no
+//! `/bin/sh`, or it has no `kill`, `sleep` and `grep`, processes outlive a killed host; where
+//! there is no `readlink` or `cat`, what writes after the host's death dies of it.
 //!
 //! # What cannot be found
 //!
@@ -192,8 +197,9 @@ impl Process {
     ) -> Result<(Self, Option<Conversation>), SpawnError> {
         let runtime = Handle::try_current().map_err(|_| SpawnError::NoRuntime)?;
         let charge = Charge::take(&runtime, spec.grace);
-        let Spawned { kin, pidfd, stdin, stdout, stderr } = spawn::spawn(spec, input)?;
-        let charge = charge.of(&kin);
+        let spawned = spawn::spawn(spec, input)?;
+        let charge = charge.of(&spawned.kin, spawned.pipe_numbers());
+        let Spawned { kin, pidfd, stdin, stdout, stderr } = spawned;
         let custody = Custody::new(kin, pidfd.map(Arc::new), signals);
         let shared = Arc::new(Shared::new(custody, charge, spec));
         // From here on whatever fails ends the process again.

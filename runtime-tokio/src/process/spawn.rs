@@ -146,7 +146,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    fn of(error: &io::Error) -> Option<Self> {
+    pub(super) fn of(error: &io::Error) -> Option<Self> {
         match Errno::from_io_error(error)? {
             Errno::MFILE | Errno::NFILE => Some(Self::Descriptors),
             Errno::AGAIN => Some(Self::Processes),
@@ -155,7 +155,7 @@ impl Resource {
         }
     }
 
-    const fn what(self) -> &'static str {
+    pub(super) const fn what(self) -> &'static str {
         match self {
             Self::Descriptors => "too many open files",
             Self::Processes => "too many processes",
@@ -163,7 +163,7 @@ impl Resource {
         }
     }
 
-    const fn remedy(self) -> &'static str {
+    pub(super) const fn remedy(self) -> &'static str {
         match self {
             Self::Descriptors => "end other tasks, or raise the limit (`ulimit -n`)",
             Self::Processes => "end other tasks, or raise the limit (`ulimit -u`, `pids.max`)",
@@ -187,6 +187,21 @@ pub(crate) struct Spawned {
     pub(crate) stdin: Option<OwnedFd>,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
+}
+
+/// By which numbers the system knows the output pipes of a process: zero, which no pipe
+/// has, if it would not say.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PipeNumbers {
+    pub(crate) stdout: u64,
+    pub(crate) stderr: u64,
+}
+
+impl Spawned {
+    pub(crate) fn pipe_numbers(&self) -> PipeNumbers {
+        let number = |pipe| rustix::fs::fstat(pipe).map_or(0, |stat| stat.st_ino);
+        PipeNumbers { stdout: number(&self.stdout), stderr: number(&self.stderr) }
+    }
 }
 
 /// What a process has as its standard input.

@@ -11,17 +11,24 @@ use super::*;
 /// In a host: the folder where it says what it has started.
 const HOST: &str = "LONGRUN_TEST_HOST";
 
-/// One that obeys, one that does not, three that clean up, and one that left the session.
-const SCRIPTS: [&str; 6] = [
+/// One that obeys, one that does not, five that clean up, and one that left the session.
+const SCRIPTS: [&str; 8] = [
     "echo $$; exec sleep 1000",
     "trap '' TERM; echo $$; while :; do sleep 0.01; done",
-    // What it starts to clean up lives long enough for several looks. Nobody reads what
-    // the shell says of the sleep that was ended.
-    "exec 2> /dev/null; trap 'sleep 0.7 && echo cleaned > $FOLDER/cleaned; exit' TERM
+    // What it starts to clean up lives long enough for several looks. It writes before: the
+    // shell also does, of the sleep that was ended.
+    "trap 'echo ending; echo ending >&2; sleep 0.7 && echo cleaned > $FOLDER/cleaned; exit' TERM
      echo $$; while :; do sleep 0.01; done",
-    // The same in a session of its own, where what is started has children too.
-    "setsid bash -c 'exec 2> /dev/null
-         trap \"bash -c \\\"sleep 0.7; : & wait; echo cleaned > $FOLDER/far\\\"; exit\" TERM
+    // Here a child alone has the pipes.
+    "(trap 'echo ending; echo ending >&2; echo cleaned > $FOLDER/child; exit' TERM
+         echo $BASHPID; while :; do sleep 0.01; done) & exec > /dev/null 2>&1; wait",
+    // What one writes to another is not taken away.
+    "exec 3>&1; (trap 'seq 20000; exit' TERM; echo $BASHPID >&3; while :; do sleep 0.01; done) |
+         (trap '' TERM; cat > $FOLDER/unpiped; echo ending
+         [ $(wc -l < $FOLDER/unpiped) = 20000 ] && echo > $FOLDER/piped)",
+    // Cleaning up in a session of its own, where what is started has children too.
+    "setsid bash -c '
+         trap \"echo ending; bash -c \\\"sleep 0.7; : & wait; echo cleaned > $FOLDER/far\\\"; exit\" TERM
          echo $$; while :; do sleep 0.01; done' & exec sleep 1000",
     // And stopped, in a group whose tie to the session is a process that obeys: a shell, for
     // before it executes something else it continues what is stopped.
@@ -38,6 +45,12 @@ fn runtime() -> Runtime {
 fn is_guardian(pid: &str) -> bool {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&line).contains("longrun-guardian")
+}
+
+/// Everybody who runs.
+fn living() -> Vec<String> {
+    let names = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.file_name());
+    names.filter_map(|name| name.into_string().ok()).filter(|pid| runs(pid)).collect()
 }
 
 fn guardian() -> Option<String> {
@@ -91,8 +104,13 @@ fn wait_for_the_end_of_the_test() {
 
 async fn nothing_is_left(folder: &Path, pids: &[String]) {
     until(|| !pids.iter().any(|pid| runs(pid))).await;
-    // SIGTERM came first.
-    assert!(["cleaned", "far", "stopped"].iter().all(|name| folder.join(name).exists()));
+    // SIGTERM came first, and it took neither a reader nor what was written to somebody else.
+    for name in ["cleaned", "child", "piped", "far", "stopped"] {
+        assert!(folder.join(name).exists(), "{name}");
+    }
+    // The guardian comes last of them, and with it go the readers.
+    let guardian = pids.last().unwrap();
+    until(|| !living().iter().any(|pid| session_of(pid) == *guardian)).await;
 }
 
 // contract: T3
@@ -178,10 +196,24 @@ fn a_guardian_is_not_ended_by_the_signals_of_a_terminal() {
     });
 }
 
+/// A guardian without a host.
+fn script() -> Child {
+    Command::new("/bin/sh")
+        .args(["-c", crate::process::guardian::SCRIPT, "test", "no-such-nonce", "1"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
 /// A program that leads a session, and when it started.
 fn leader() -> (Child, String) {
+    leader_of(&["sleep", "1000"])
+}
+
+fn leader_of(command: &[&str]) -> (Child, String) {
     let mut child = Command::new("setsid");
-    let child = child.args(["sleep", "1000"]).stdout(Stdio::null()).spawn().unwrap();
+    let child = child.args(command).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let pid = child.id().to_string();
     runtime().block_on(until(|| session_of(&pid) == pid));
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
@@ -195,13 +227,7 @@ fn leader() -> (Child, String) {
 fn a_guardian_ends_whom_it_was_told_of_and_no_stranger_with_the_number() {
     let ((mut told, told_since), (mut stranger, since), (mut ended, ended_since)) =
         (leader(), leader(), leader());
-    let mut guardian = Command::new("/bin/sh");
-    let mut guardian = guardian
-        .args(["-c", crate::process::guardian::SCRIPT, "test", "no-such-nonce", "5"])
-        .stdin(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut guardian = script();
     let lines = format!(
         "+ {} {told_since} 1\n+ {} {ended_since} 1\n- {}\n+ {} 1{since} 1\n",
         told.id(),
@@ -210,12 +236,56 @@ fn a_guardian_ends_whom_it_was_told_of_and_no_stranger_with_the_number() {
         stranger.id()
     );
     guardian.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
-    assert!(guardian.wait().unwrap().success());
+    // It waits for those whom nobody reaps.
     assert_eq!(told.wait().unwrap().signal(), Some(rustix::process::Signal::TERM.as_raw()));
+    assert!(guardian.wait().unwrap().success());
     for other in [&mut stranger, &mut ended] {
         assert!(runs(&other.id().to_string()));
         other.kill().unwrap();
         other.wait().unwrap();
+    }
+}
+
+/// Each process forks the next and ends, so that a look finds now one of them and now none.
+/// There is an end to it, should nobody bring it.
+const CHAIN: &str = "trap '' TERM; read go; n=0
+    f() { sleep 0.005; n=$((n + 1)); [ $n -gt 20000 ] || f & }; f; exit 0";
+
+// contract: T3
+#[test]
+fn a_guardian_ends_what_forks_and_ends_without_pause() {
+    let (mut told, since) = leader_of(&["bash", "-c", CHAIN]);
+    let session = rustix::process::Pid::from_child(&told);
+    let mut guardian = script();
+    let line = format!("+ {} {since} 1\n", told.id());
+    guardian.stdin.as_ref().unwrap().write_all(line.as_bytes()).unwrap();
+    told.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    let mut output = told.stdout.take().unwrap();
+    assert!(told.wait().unwrap().success());
+    drop(guardian.stdin.take());
+    assert!(guardian.wait().unwrap().success());
+    // The end of its output is the end of all who could write there.
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || tell.send(output.read_to_end(&mut Vec::new()).is_ok()));
+    let ended = told.recv_timeout(Duration::from_secs(20));
+    if ended.is_err() {
+        let _ = rustix::process::kill_process_group(session, rustix::process::Signal::KILL);
+    }
+    assert_eq!(ended, Ok(true));
+}
+
+// contract: T3
+#[test]
+fn why_there_is_no_guardian_is_said() {
+    let cases = [
+        (rustix::io::Errno::MFILE, "too many open files", "ulimit -n"),
+        (rustix::io::Errno::AGAIN, "too many processes", "ulimit -u"),
+        (rustix::io::Errno::NOENT, "/bin/sh", "a shell is expected there"),
+    ];
+    for (error, what, remedy) in cases {
+        let text = crate::process::guardian::unguarded(&error.into());
+        assert!(text.contains(what) && text.contains(remedy), "{text}");
+        assert_eq!(text.contains("shell"), error == rustix::io::Errno::NOENT, "{text}");
     }
 }
 

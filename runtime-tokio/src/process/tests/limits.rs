@@ -66,6 +66,26 @@ fn without_descriptors_a_start_says_so_and_leaves_nothing() {
     });
 }
 
+// contract: T3
+#[test]
+fn a_start_that_had_no_guardian_has_one_from_the_next_start_on() {
+    if std::env::var_os(LOW).is_none() {
+        let low = ["bash", "-c", "ulimit -n 64; exec \"$@\"", "bash", "env", "LONGRUN_TEST_LOW=1"];
+        return again_in(&low, &["a_start_that_had_no_guardian_has_one_from_the_next_start_on"]);
+    }
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let hoard = hoard();
+        let first = Charge::take(&Handle::current(), Duration::ZERO);
+        drop(hoard);
+        assert_eq!(children(), Vec::<String>::new());
+        let second = Charge::take(&Handle::current(), Duration::ZERO);
+        assert_eq!(children().len(), 1);
+        drop((first, second));
+        assert_eq!(children(), Vec::<String>::new());
+    });
+}
+
 // contract: B4
 #[test]
 fn what_there_was_not_enough_of_is_named() {
