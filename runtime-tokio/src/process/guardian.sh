@@ -75,7 +75,7 @@ strike_groups() {
     know_sessions
     struck=1
     for session in $(IFS='|' && echo $sessions); do
-        kill -s "$1" -- "-$session" && struck=0
+        kill "-$1" "-$session" && struck=0
     done
     return "$struck"
 }
@@ -210,7 +210,7 @@ while [ "$rounds" -gt 0 ] && [ "$empty" -lt 3 ]; do
     found=$(find_ours)
     for entry in $found; do
         look "${entry%%:*}" && [ "$started" = "${entry#*:}" ] && [ "$group" -gt 1 ] &&
-            kill -s KILL -- "-$group"
+            kill -KILL "-$group"
     done
     strike KILL "$found"
     empty=$((empty + 1))
