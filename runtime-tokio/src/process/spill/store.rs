@@ -20,13 +20,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 
 use longrun_core::controls::line_within;
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::process::random;
 
 /// What the names of our directories begin with.
 const PREFIX: &str = "longrun-spill-";
+
+/// What the names of our files end with, after a number.
+const SUFFIX: &str = ".out";
 
 /// How often a directory is made anew where somebody swept it between its making and
 /// its locking.
@@ -78,7 +81,7 @@ impl SpillStore {
         // Before the first file: what is left over may be what fills the disk.
         self.sweep();
         let dir = self.dir()?;
-        let name = format!("{}.out", self.0.numbers.fetch_add(1, Ordering::Relaxed));
+        let name = format!("{}{SUFFIX}", self.0.numbers.fetch_add(1, Ordering::Relaxed));
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&dir.fd, &name, flags, Mode::RUSR | Mode::WUSR)?;
@@ -210,7 +213,7 @@ fn sweep(parent: &Path) {
     // If the directory cannot be read, making one in it will say so.
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
-        if entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX)) {
+        if entry.file_name().to_str().is_some_and(is_name_of_ours) {
             let path = entry.path();
             match sweep_one(&path) {
                 Ok(true) => tracing::info!(path = %path.display(), "a stale directory is removed"),
@@ -223,7 +226,23 @@ fn sweep(parent: &Path) {
     }
 }
 
-/// Removes a directory if it is ours and nobody holds it.
+/// Whether one of our directories may have that name.
+fn is_name_of_ours(name: &str) -> bool {
+    let is_hex = |digits: &str| {
+        digits.len() == random::HEX_DIGITS
+            && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    name.strip_prefix(PREFIX).is_some_and(is_hex)
+}
+
+/// Whether one of our files may have that name.
+fn is_file_of_ours(name: &[u8]) -> bool {
+    name.strip_suffix(SUFFIX.as_bytes())
+        .is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+}
+
+/// Removes our files from a directory that is ours and that nobody holds, and then the
+/// directory. It stays if anything else is in it.
 fn sweep_one(path: &Path) -> io::Result<bool> {
     let Ok(fd) = open_dir(path) else { return Ok(false) };
     if rustix::fs::fstat(&fd)?.st_uid != rustix::process::geteuid().as_raw() {
@@ -232,7 +251,22 @@ fn sweep_one(path: &Path) -> io::Result<bool> {
     if rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Ok(false);
     }
-    // Follows no links, and removes nothing but what is in there.
-    fs::remove_dir_all(path)?;
-    Ok(true)
+    for entry in rustix::fs::Dir::read_from(&fd)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if is_file_of_ours(name.to_bytes()) {
+            let stat = rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
+                rustix::fs::unlinkat(&fd, name, AtFlags::empty())?;
+            }
+        }
+    }
+    if !is_at(identity(&fd)?, path) {
+        return Ok(false);
+    }
+    match rustix::fs::rmdir(path) {
+        Ok(()) => Ok(true),
+        Err(Errno::NOTEMPTY) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }

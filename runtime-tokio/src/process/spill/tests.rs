@@ -271,14 +271,16 @@ async fn a_directory_that_no_line_can_name_is_not_used() {
 #[test]
 fn what_a_dead_harness_left_is_swept_and_what_lives_is_not() {
     let folder = tempfile::tempdir().unwrap();
-    let stale = folder.path().join("longrun-spill-00");
+    let stale = folder.path().join("longrun-spill-0123456789abcdef");
     fs::create_dir(&stale).unwrap();
     fs::write(stale.join("1.out"), "old").unwrap();
-    let (precious, link) = (folder.path().join("precious"), folder.path().join("longrun-spill-l"));
+    let (precious, link) =
+        (folder.path().join("precious"), folder.path().join("longrun-spill-00000000000000ff"));
     fs::create_dir(&precious).unwrap();
-    fs::write(precious.join("file"), "kept").unwrap();
+    fs::write(precious.join("1.out"), "kept").unwrap();
     symlink(&precious, &link).unwrap();
-    fs::write(folder.path().join("longrun-spill-file"), "no directory").unwrap();
+    let file = folder.path().join("longrun-spill-0000000000000fff");
+    fs::write(&file, "no directory").unwrap();
 
     let living = SpillStore::new(folder.path()).create().unwrap();
     assert!(!stale.exists());
@@ -286,8 +288,42 @@ fn what_a_dead_harness_left_is_swept_and_what_lives_is_not() {
     for file in [&living, &second] {
         assert!(file.entry.path().exists(), "each has a directory of its own, locked");
     }
-    assert_eq!(fs::read_to_string(precious.join("file")).unwrap(), "kept");
-    assert!(link.is_symlink());
+    assert_eq!(fs::read_to_string(precious.join("1.out")).unwrap(), "kept");
+    assert!(link.is_symlink() && file.exists());
+}
+
+// contract: B8, T3
+#[test]
+fn what_somebody_else_made_under_a_name_like_ours_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = [
+        "longrun-spill-mine-backup",
+        "longrun-spill-0123456789abcde",
+        "longrun-spill-0123456789abcdef0",
+        "longrun-spill-0123456789ABCDEF",
+        "longrun-spill-0123456789abcdeg",
+    ];
+    for name in names {
+        fs::create_dir(folder.path().join(name)).unwrap();
+        fs::write(folder.path().join(name).join("1.out"), "kept").unwrap();
+    }
+    let ours = folder.path().join("longrun-spill-0123456789abcdef");
+    fs::create_dir(&ours).unwrap();
+    let foreign = ["notes.txt", "1.out.bak", ".out", "-1.out", "a1.out"];
+    for name in foreign.into_iter().chain(["1.out", "23.out"]) {
+        fs::write(ours.join(name), "").unwrap();
+    }
+    fs::create_dir(ours.join("2.out")).unwrap();
+    fs::write(ours.join("2.out/3.out"), "kept").unwrap();
+    symlink("notes.txt", ours.join("4.out")).unwrap();
+
+    SpillStore::new(folder.path()).sweep();
+    for name in names {
+        assert!(folder.path().join(name).join("1.out").exists(), "{name}");
+    }
+    assert!(foreign.iter().all(|name| ours.join(name).exists()));
+    assert!(ours.join("2.out/3.out").exists() && ours.join("4.out").is_symlink());
+    assert_eq!(entries(&ours), foreign.len() + 2, "our own files are gone");
 }
 
 // contract: B8, A6
