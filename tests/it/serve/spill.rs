@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::Command,
     thread,
@@ -82,6 +83,26 @@ fn what_a_foreground_command_lost_is_kept_for_its_reader_until_the_end() {
     serve.ask(json!({"op": "shutdown"}));
     assert_eq!(count(folder.path()), 0);
     assert!(serve.end().success());
+}
+
+// contract: B8
+#[test]
+fn nobody_else_may_read_the_files_and_their_maker_may_whatever_the_umask() {
+    for mask in ["0", "0277", "0777"] {
+        let folder = tempfile::tempdir().unwrap();
+        let command = format!("umask {mask}; exec \"$0\" \"$@\"");
+        let dir = folder.path().to_str().unwrap();
+        let options = ["--memory-bytes", "1000", "--spill-dir", dir];
+        let mut serve = Serve::start_under(&["bash", "-c", &command], &options);
+        serve.open("a", "s");
+        let reply = serve.call("a", "bash", json!({"command": "seq 1 5000"}));
+        let path = path_after(text(&reply), "all of it is in ");
+        assert_eq!(fs::read_to_string(&path).unwrap(), numbers(5000));
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700), "umask {mask}");
+        assert!(serve.end().success());
+        assert_eq!(count(folder.path()), 0, "umask {mask}");
+    }
 }
 
 /// What a read says now.

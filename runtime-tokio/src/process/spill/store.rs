@@ -13,7 +13,7 @@
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,6 +30,10 @@ const PREFIX: &str = "longrun-spill-";
 
 /// What the names of our files end with, after a number.
 const SUFFIX: &str = ".out";
+
+/// What others may do with our directories and files: nothing.
+const DIR_MODE: Mode = Mode::RWXU;
+const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// How often a directory is made anew where somebody swept it between its making and
 /// its locking.
@@ -84,9 +88,11 @@ impl SpillStore {
         let name = format!("{}{SUFFIX}", self.0.numbers.fetch_add(1, Ordering::Relaxed));
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&dir.fd, &name, flags, Mode::RUSR | Mode::WUSR)?;
+        let file = rustix::fs::openat(&dir.fd, &name, flags, FILE_MODE)?;
         let identity = identity(&file)?;
-        Ok(SpillFile { file: File::from(file), entry: Arc::new(Entry { dir, name, identity }) })
+        let entry = Arc::new(Entry { dir, name, identity });
+        set_mode(&file, FILE_MODE)?;
+        Ok(SpillFile { file: File::from(file), entry })
     }
 
     fn dir(&self) -> io::Result<Arc<PrivateDir>> {
@@ -158,22 +164,52 @@ struct PrivateDir {
 
 impl PrivateDir {
     fn create(parent: &Path) -> io::Result<Self> {
+        Self::create_with(parent, Self::enter)
+    }
+
+    /// What `enter` fails to enter is removed again.
+    fn create_with(
+        parent: &Path,
+        enter: impl Fn(&Path) -> io::Result<Option<Self>>,
+    ) -> io::Result<Self> {
         for _ in 0..TRIES {
             let path = parent.join(format!("{PREFIX}{}", random::hex()));
-            match fs::DirBuilder::new().mode(0o700).create(&path) {
+            match fs::DirBuilder::new().mode(DIR_MODE.bits()).create(&path) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(error),
             }
-            let fd = open_dir(&path)?;
-            // Somebody who sweeps may have been quicker, and then it is gone.
-            let locked = rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive).is_ok();
-            let dir = Self { path, fd };
-            if locked && dir.is_there() {
-                return Ok(dir);
+            match enter(&path) {
+                Ok(Some(dir)) => return Ok(dir),
+                Ok(None) => {}
+                Err(error) => {
+                    // The first error says what is wrong.
+                    let _ = fs::remove_dir(&path);
+                    return Err(error);
+                }
             }
         }
         Err(io::Error::other("every directory that is made is removed by somebody else"))
+    }
+
+    /// Opens and locks a directory that was just made, unless somebody who sweeps was
+    /// quicker: then it is gone.
+    fn enter(path: &Path) -> io::Result<Option<Self>> {
+        // To be opened like that, it need not be readable.
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let made = match rustix::fs::open(path, flags, Mode::empty()) {
+            Err(Errno::NOENT) => return Ok(None),
+            made => made?,
+        };
+        set_mode(&made, DIR_MODE)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = match rustix::fs::openat(&made, ".", flags, Mode::empty()) {
+            Err(Errno::NOENT) => return Ok(None),
+            fd => fd?,
+        };
+        let locked = rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive).is_ok();
+        let dir = Self { path: path.to_owned(), fd };
+        Ok((locked && dir.is_there()).then_some(dir))
     }
 
     fn is_there(&self) -> bool {
@@ -189,6 +225,20 @@ impl Drop for PrivateDir {
             tracing::warn!(path = %self.path.display(), %error, "a spill directory is left");
         }
     }
+}
+
+/// Gives a file or directory of ours that mode, of which the umask may have taken away.
+fn set_mode(fd: &OwnedFd, mode: Mode) -> io::Result<()> {
+    let stat = rustix::fs::fstat(fd)?;
+    if stat.st_mode & 0o777 == mode.bits() {
+        return Ok(());
+    }
+    if stat.st_uid != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "somebody else has made it"));
+    }
+    // A descriptor that is for the path only can be changed by its name alone.
+    let name = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    Ok(rustix::fs::chmod(name, mode)?)
 }
 
 fn open_dir(path: &Path) -> io::Result<OwnedFd> {
@@ -268,5 +318,23 @@ fn sweep_one(path: &Path) -> io::Result<bool> {
         Ok(()) => Ok(true),
         Err(Errno::NOTEMPTY) => Ok(false),
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // contract: B8
+    #[test]
+    fn a_directory_that_cannot_be_entered_is_removed_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let too_many = |path: &Path| {
+            assert!(path.is_dir());
+            Err(Errno::MFILE.into())
+        };
+        let error = PrivateDir::create_with(folder.path(), too_many).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(Errno::MFILE.raw_os_error()));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }
