@@ -3,6 +3,7 @@
 mod background;
 mod bad_input;
 mod bad_model;
+mod descriptors;
 pub(crate) mod driver;
 mod ends;
 mod leftovers;

@@ -1,8 +1,12 @@
 //! Standard input, line by line, and standard output likewise, each on a thread of its
 //! own: neither can be read or written without blocking.
+//!
+//! Whoever has started us may share its ends of them with us, and set them to be
+//! non-blocking at any time. Then we wait until they are ready.
 
 use std::{
-    io::{self, BufRead, Write},
+    io::{self, BufRead, BufReader, Read, Write},
+    os::fd::{AsFd, BorrowedFd},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -11,6 +15,10 @@ use std::{
     thread,
 };
 
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    io::Errno,
+};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -28,18 +36,59 @@ pub(super) enum Line {
     NotUtf8,
 }
 
-/// The lines of standard input, until its end.
-pub(super) fn input() -> mpsc::Receiver<Line> {
+/// The lines of standard input, until its end or an error, which is the last thing then.
+pub(super) fn input() -> mpsc::Receiver<io::Result<Line>> {
     let (sender, receiver) = mpsc::channel(AHEAD);
     thread::spawn(move || {
-        let mut stdin = io::stdin().lock();
-        while let Ok(Some(line)) = next_line(&mut stdin) {
-            if sender.blocking_send(line).is_err() {
+        let stdin = io::stdin();
+        let mut stdin = BufReader::new(Patient(stdin.as_fd()));
+        while let Some(line) = next_line(&mut stdin).transpose() {
+            let is_last = line.is_err();
+            if sender.blocking_send(line).is_err() || is_last {
                 return;
             }
         }
     });
     receiver
+}
+
+/// Reads and writes a descriptor. Where that would fail because it is non-blocking, waits
+/// until it is ready.
+struct Patient<'a>(BorrowedFd<'a>);
+
+impl Patient<'_> {
+    fn again<T>(
+        &self,
+        ready: PollFlags,
+        mut attempt: impl FnMut() -> rustix::io::Result<T>,
+    ) -> io::Result<T> {
+        loop {
+            match attempt() {
+                Err(Errno::AGAIN) => match poll(&mut [PollFd::new(&self.0, ready)], None) {
+                    Ok(_) | Err(Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                },
+                Err(Errno::INTR) => {}
+                result => return Ok(result?),
+            }
+        }
+    }
+}
+
+impl Read for Patient<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.again(PollFlags::IN, || rustix::io::read(self.0, &mut *buffer))
+    }
+}
+
+impl Write for Patient<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.again(PollFlags::OUT, || rustix::io::write(self.0, bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn next_line(input: &mut impl BufRead) -> io::Result<Option<Line>> {
@@ -96,7 +145,10 @@ impl Output {
         let unread = Arc::new(AtomicUsize::new(0));
         let output = Self { sender, unread: Arc::clone(&unread), gone: gone.clone() };
         thread::spawn(move || {
-            if write_all(&receiver, &unread).is_err() {
+            if let Err(error) = write_all(&receiver, &unread) {
+                if !is_of_a_reader_that_left(&error) {
+                    tracing::error!("standard output cannot be written: {error}");
+                }
                 gone.cancel();
             }
         });
@@ -107,7 +159,8 @@ impl Output {
     pub(super) fn send(&self, value: &Value) {
         let line = value.to_string();
         let unread = self.unread.fetch_add(line.len(), Ordering::Relaxed);
-        if unread > MAX_UNREAD_BYTES {
+        if unread > MAX_UNREAD_BYTES && !self.gone.is_cancelled() {
+            tracing::error!("standard output is not read: more than {MAX_UNREAD_BYTES} bytes wait");
             self.gone.cancel();
         }
         if !self.gone.is_cancelled() {
@@ -125,14 +178,14 @@ impl Output {
 }
 
 fn write_all(messages: &Receiver<Message>, unread: &AtomicUsize) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
+    let stdout = io::stdout();
+    let mut stdout = Patient(stdout.as_fd());
     for message in messages {
         match message {
             Message::Line(mut line) => {
                 unread.fetch_sub(line.len(), Ordering::Relaxed);
                 line.push('\n');
                 stdout.write_all(line.as_bytes())?;
-                stdout.flush()?;
             }
             Message::Flushed(done) => {
                 let _ = done.send(());
@@ -140,6 +193,11 @@ fn write_all(messages: &Receiver<Message>, unread: &AtomicUsize) -> io::Result<(
         }
     }
     Ok(())
+}
+
+/// Nobody is left to be told of anything, and to end then is what is expected.
+fn is_of_a_reader_that_left(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
 #[cfg(test)]

@@ -54,7 +54,11 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failure> {
         tokio::select! {
             line = input.recv() => match line {
                 None => break Ended::Input,
-                Some(line) => {
+                Some(Err(error)) => {
+                    tracing::error!("standard input cannot be read: {error}");
+                    break Ended::BrokenInput;
+                }
+                Some(Ok(line)) => {
                     if let Some(tag) = server.take(line).await {
                         break Ended::Asked(tag);
                     }
@@ -71,7 +75,9 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failure> {
 enum Ended {
     /// Its input did.
     Input,
-    /// Nobody reads its output.
+    /// Its input cannot be read.
+    BrokenInput,
+    /// Its output cannot be written, or nobody reads it.
     Output,
     /// By a request of that tag, to be answered.
     Asked(Option<Value>),
@@ -278,7 +284,7 @@ impl Server {
         self.observers.ended(deadline).await;
         let code = match ended {
             Ended::Input => ExitCode::SUCCESS,
-            Ended::Output => ExitCode::FAILURE,
+            Ended::BrokenInput | Ended::Output => ExitCode::FAILURE,
             Ended::Signal(number) => ExitCode::from(128 + number),
             Ended::Asked(tag) => {
                 self.reply(tag, json!({"ok": true, "orphans": orphans}));
