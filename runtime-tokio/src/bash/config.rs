@@ -47,11 +47,19 @@ pub struct SpillConfig {
 }
 
 impl Default for SpillConfig {
-    /// In the system's directory for temporary files: 64 MiB of a stream, 512 MiB of an
-    /// owner.
+    /// In the directory for temporary files, which `TMPDIR` names, from the current
+    /// directory on if it is relative; `/tmp` if it names none. 64 MiB of a stream,
+    /// 512 MiB of an owner.
     fn default() -> Self {
-        Self { dir: std::env::temp_dir(), stream_bytes: 64 << 20, owner_bytes: 512 << 20 }
+        let dir = temporary(std::env::var_os("TMPDIR"));
+        Self { dir, stream_bytes: 64 << 20, owner_bytes: 512 << 20 }
     }
+}
+
+fn temporary(named: Option<OsString>) -> PathBuf {
+    let dir = named.filter(|dir| !dir.is_empty()).map_or_else(|| "/tmp".into(), PathBuf::from);
+    // Without a current directory it stays relative, which the check of the settings tells.
+    std::path::absolute(&dir).unwrap_or(dir)
 }
 
 /// Why a configuration was turned down.
@@ -155,6 +163,21 @@ mod tests {
         assert_eq!(config.check(), Ok(()));
         change(&mut config);
         config.check().unwrap_err().to_string()
+    }
+
+    // contract: B8
+    #[test]
+    fn the_directory_for_temporary_files_is_an_absolute_one_in_any_case() {
+        let here = std::env::current_dir().unwrap();
+        let cases = [
+            (None, "/tmp".into()),
+            (Some(""), "/tmp".into()),
+            (Some("/var/tmp"), "/var/tmp".into()),
+            (Some("below/it"), here.join("below/it")),
+        ];
+        for (named, expected) in cases {
+            assert_eq!(temporary(named.map(Into::into)), expected, "{named:?}");
+        }
     }
 
     // contract: B1

@@ -10,6 +10,7 @@ mod leftovers;
 mod observe;
 mod owners;
 mod record;
+mod settings;
 mod spill;
 mod states;
 mod storm;

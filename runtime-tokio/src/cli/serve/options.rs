@@ -2,7 +2,10 @@
 
 use std::{ffi::OsString, fs::File, path::PathBuf, time::Duration};
 
-use clap::{Args, ValueEnum};
+use clap::{
+    Args, ValueEnum,
+    builder::{OsStringValueParser, TypedValueParser},
+};
 use longrun_shared::{
     Config, Delivery, NoticePolicy,
     core::controls::{ControlsConfig, InvalidControlsConfig, one_line},
@@ -72,9 +75,10 @@ pub(crate) struct Options {
     /// given up; without it a disposal waits for as long as it takes.
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
     teardown_deadline_ms: Option<u64>,
-    /// Let a variable through that commands and subagents would not inherit, since its name looks like
-    /// a secret's. Can be repeated.
-    #[arg(long, value_name = "NAME")]
+    /// Let a variable through that commands and subagents would not inherit as it is.
+    /// Can be repeated.
+    #[arg(long, value_name = "NAME",
+        value_parser = OsStringValueParser::new().try_map(variable_name))]
     env: Vec<OsString>,
     /// Offer the tool `subagent`: a command with its arguments, quoted as in a shell, which
     /// speaks the Agent Client Protocol.
@@ -199,13 +203,14 @@ impl Options {
     }
 
     pub(super) fn subagent_tool(&self) -> Result<SubagentOptions, Failure> {
-        let depth = match std::env::var(acp::DEPTH) {
-            Ok(depth) => depth.parse().map_err(|error| {
+        let depth = std::env::var_os(acp::DEPTH).filter(|depth| !depth.is_empty());
+        let depth = depth.map_or(Ok(0), |depth| {
+            let depth = depth.to_string_lossy();
+            depth.parse().map_err(|error| {
                 let depth = one_line(&depth);
                 format!("{}={depth}: expected a number of agents: {error}", acp::DEPTH)
-            })?,
-            Err(_) => 0,
-        };
+            })
+        })?;
         let max_depth = self.max_depth;
         let output_limit_bytes = self.output_limit_bytes;
         Ok(SubagentOptions { depth, max_depth, output_limit_bytes, ..SubagentOptions::default() })
@@ -221,4 +226,11 @@ impl Options {
             ..BashOptions::default()
         }
     }
+}
+
+fn variable_name(name: OsString) -> Result<OsString, &'static str> {
+    if name.is_empty() || name.as_encoded_bytes().contains(&b'=') {
+        return Err("expected the name of a variable, and no value");
+    }
+    Ok(name)
 }
