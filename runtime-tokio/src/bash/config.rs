@@ -28,7 +28,24 @@ pub struct BashConfig {
     pub drain: Duration,
     /// The shell: a path, or a name to look up in `PATH`.
     pub shell: OsString,
-    /// Variables that commands inherit although their names look like secrets.
+    /// Variables that commands inherit as they are, whatever the rule for all others says.
+    ///
+    /// What a command inherits of the host, unless it is named here or the request sets it:
+    ///
+    /// - Nothing that looks like a secret: whose name, in upper case, has `KEY`, `PASSWORD`,
+    ///   `SECRET`, `TOKEN`, `CREDENTIAL` or `PASSPHRASE` in it, or one of `PASS`, `PASSWD`,
+    ///   `PWD`, `PAT`, `JWT` and `BEARER` between underscores (`PWD` and `OLDPWD` themselves
+    ///   are none).
+    /// - Nothing that makes a program ask or wait: whose name ends with `EDITOR`, `VISUAL`,
+    ///   `ASKPASS` or `PAGER`; nor `FORCE_COLOR` or `CLICOLOR_FORCE`.
+    /// - Instead of what the host has, values that turn colours, pagers and prompts off: of
+    ///   `NO_COLOR`, `CARGO_TERM_COLOR`, `TERM` (`dumb`), `PAGER`, `AWS_PAGER`, `GH_PAGER`,
+    ///   `GIT_PAGER`, `MANPAGER`, `SYSTEMD_PAGER` (`cat`, or nothing), `DEBIAN_FRONTEND`,
+    ///   `GCM_INTERACTIVE`, `GH_PROMPT_DISABLED`, `GIT_ASKPASS`, `GIT_TERMINAL_PROMPT`,
+    ///   `PIP_NO_INPUT` and `SSH_ASKPASS_REQUIRE`.
+    ///
+    /// All else is inherited. What the configuration files of a program say is left as it
+    /// is: an editor that git's `core.editor` names is run.
     pub pass_env: Vec<OsString>,
 }
 

@@ -75,8 +75,15 @@ pub(crate) struct Options {
     /// given up; without it a disposal waits for as long as it takes.
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
     teardown_deadline_ms: Option<u64>,
-    /// Let a variable through that commands and subagents would not inherit as it is.
-    /// Can be repeated.
+    /// Let a variable through that commands and subagents would not inherit as it is. Can
+    /// be repeated.
+    ///
+    /// They inherit no variable that looks like a secret: whose name has KEY, PASSWORD,
+    /// SECRET, TOKEN, CREDENTIAL or PASSPHRASE in it, or one of PASS, PASSWD, PWD, PAT, JWT
+    /// and BEARER between underscores (PWD and OLDPWD themselves are none); in small letters,
+    /// too. Nor one that makes a program ask, wait or colour: whose name ends with EDITOR,
+    /// VISUAL, ASKPASS or PAGER, nor FORCE_COLOR or CLICOLOR_FORCE. Some get values that turn
+    /// colours, pagers and prompts off, such as NO_COLOR, TERM, PAGER and DEBIAN_FRONTEND.
     #[arg(long, value_name = "NAME",
         value_parser = OsStringValueParser::new().try_map(variable_name))]
     env: Vec<OsString>,

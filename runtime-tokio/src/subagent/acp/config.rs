@@ -16,7 +16,8 @@ pub struct AcpConfig {
     pub cwd: PathBuf,
     /// Variables to set on top of the inherited ones.
     pub env: Vec<(OsString, OsString)>,
-    /// Variables that children inherit although their names look like secrets.
+    /// Variables that children inherit as they are, as for commands:
+    /// [`BashConfig::pass_env`](crate::bash::BashConfig::pass_env) tells the rule.
     pub pass_env: Vec<OsString>,
     /// What a child is answered that asks for a permission.
     pub permission: Permission,
