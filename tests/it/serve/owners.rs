@@ -62,6 +62,57 @@ fn a_disposed_owner_has_no_tasks_and_starts_none() {
     assert!(serve.end().success());
 }
 
+// contract: O1, O2
+#[test]
+fn a_disposed_owner_is_not_replaced_and_in_the_end_it_is_forgotten() {
+    let mut serve = Serve::start(&[]);
+    let dispose = |owner: &str| json!({"op": "dispose", "owner": owner});
+    let disposed =
+        |reply: Value| assert_eq!((&reply["ok"], &reply["orphans"]), (&json!(true), &json!([])));
+    let command = json!({"command": "true", "run_in_background": true});
+    for _ in 0..3 {
+        let opened = serve.open("a", "s");
+        assert_eq!(opened, json!({"tag": opened["tag"], "ok": true}), "nothing was open");
+        disposed(serve.ask(dispose("a")));
+    }
+    for number in 1..=99 {
+        let name = format!("b{number}");
+        serve.open(&name, &name);
+        disposed(serve.ask(dispose(&name)));
+        assert!(text(&serve.call(&name, "bash", command.clone())).contains("being disposed"));
+    }
+    assert!(text(&serve.call("a", "bash", command.clone())).contains("being disposed"));
+    disposed(serve.ask(dispose("a")));
+    assert_eq!(serve.ask(json!({"op": "tasks", "owner": "a"}))["tasks"], json!([]));
+    serve.open("c", "c");
+    disposed(serve.ask(dispose("c")));
+    assert_eq!(serve.ask(dispose("a"))["error"]["code"], "unknown_owner");
+    assert!(text(&serve.call("b1", "bash", command)).contains("being disposed"));
+    assert_eq!(serve.open("a", "s").get("replaced"), None);
+    assert!(serve.end().success());
+}
+
+// contract: O1, O2
+#[test]
+fn one_that_is_being_disposed_goes_on_under_another_name_until_it_has_ended() {
+    let mut serve = Serve::start(&["--grace-ms", "60000"]);
+    serve.open("a", "s");
+    let command = "trap '' TERM; echo ready >ready; until [ -e go ]; do sleep 0.02; done";
+    serve.start_command("a", command);
+    serve.appears("ready");
+    let first = serve.send(json!({"op": "dispose", "owner": "a"}));
+    assert_eq!(serve.open("a", "t")["replaced"], "a#1");
+    let second = serve.send(json!({"op": "dispose", "owner": "a#1"}));
+    serve.start_command("a", "sleep 600");
+    serve.make("go");
+    for tag in [first, second] {
+        assert_eq!(serve.reply(&tag)["orphans"], json!([]));
+    }
+    let tasks = serve.ask(json!({"op": "tasks", "owner": "a"}));
+    assert_eq!(tasks["tasks"][0]["status"], "running", "the other one's");
+    assert!(serve.end().success());
+}
+
 #[test]
 fn a_command_runs_in_its_owners_directory() {
     let mut serve = Serve::start(&[]);

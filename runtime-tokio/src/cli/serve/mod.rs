@@ -136,7 +136,12 @@ impl Server {
     }
 
     fn report_change(&self, changed: Changed) {
-        let agent = changed.owner.and_then(|owner| self.agents.by_key(owner));
+        let agent = changed.owner.map(|owner| self.agents.by_key(owner));
+        let agent = match agent {
+            // What was given up of an owner that is forgotten tells nobody anything.
+            Some(None) => return,
+            agent => agent.flatten(),
+        };
         let caller = agent.as_ref().and_then(|agent| agent.owner.caller());
         let tasks: Vec<PublicTask> = self.service.list(&caller).iter().map(Into::into).collect();
         let owner = agent.map(|agent| agent.name());
@@ -228,6 +233,7 @@ impl Server {
                 let disposal = agent.dispose();
                 self.calls.end_work_of(agent.owner.key()).await;
                 let orphans = disposal.await.map_err(|error| broken(&error))?;
+                self.agents.ended(&agent);
                 Ok(json!({"ok": true, "orphans": orphans}))
             }
             Request::Call { .. } | Request::Observe { .. } | Request::Shutdown {} => {
