@@ -9,6 +9,8 @@ use clap::{Parser, Subcommand};
 use tracing_appender::non_blocking::NonBlockingBuilder;
 use tracing_subscriber::EnvFilter;
 
+use crate::process;
+
 /// How many lines of the log wait to be written at most.
 const LOG_LINES: usize = 1024;
 
@@ -51,6 +53,8 @@ pub fn main() -> ExitCode {
         }
     };
     let result = runtime.block_on(async {
+        // The first process of a container is the parent of all that lose theirs.
+        let _reaper = process::inherits_orphans().then(process::reap_orphans).transpose()?;
         match cli.command {
             Command::Demo => demo::run().await,
             Command::Serve(options) => serve::run(*options).await,

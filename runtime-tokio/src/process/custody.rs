@@ -18,6 +18,7 @@ use rustix::process::{Signal, WaitId, WaitIdOptions};
 use super::census;
 use super::closed::{Left, Signals};
 use super::exit::Exit;
+use super::orphans::Kept;
 use super::pidfd;
 use super::session::{Census, Family, Kin, Member};
 use super::signals::Signaller;
@@ -45,6 +46,8 @@ struct Held {
     unreaped: bool,
     /// Its descriptor, until it is reaped, unless it was gone before one could be had.
     leader: Option<Arc<OwnedFd>>,
+    /// Until it is reaped, nobody else may do it.
+    kept: Option<Kept>,
     /// When it started, or when its leader was seen to have exited: what was seen before
     /// tells nothing of it now.
     changed: Instant,
@@ -61,11 +64,13 @@ impl Custody {
     pub(crate) fn new(
         kin: Kin,
         leader: Option<Arc<OwnedFd>>,
+        kept: Kept,
         signals: &'static dyn Signaller,
     ) -> Self {
         let held = Held {
             unreaped: true,
             leader,
+            kept: Some(kept),
             changed: Instant::now(),
             strays: BTreeSet::new(),
             left: Left::default(),
@@ -293,6 +298,7 @@ impl Custody {
         // The record of a task outlives its process by far: no descriptor may.
         let leader = held.leader.take();
         let exit = Self::wait(leader.as_deref(), WaitIdOptions::empty());
+        held.kept = None;
         (exit.unwrap_or(Exit::Unavailable), exit.is_some_and(|exit| exit != Exit::Unavailable))
     }
 }

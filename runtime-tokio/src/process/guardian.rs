@@ -28,6 +28,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
+use super::orphans::{self, Kept};
 use super::pidfd::{self, Watched};
 use super::session::Kin;
 use super::spawn::{PipeNumbers, Resource};
@@ -87,6 +88,8 @@ struct Guardian {
     /// Closed with this, whatever the task that waits for it is doing: when the end of the
     /// last process is told, no descriptor is left.
     watched: Watched,
+    /// Until it is reaped.
+    _kept: Kept,
     watch: AbortHandle,
     socket: UnixStream,
     began: Instant,
@@ -226,7 +229,7 @@ impl Guardian {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         before_exec::detach_from_host(&mut command);
-        let mut child = command.spawn()?;
+        let (mut child, ours) = orphans::spawn(&mut command)?;
         let pid = Pid::from_child(&child);
         let kept = rustix::process::pidfd_open(pid, PidfdFlags::empty())
             .map_err(io::Error::from)
@@ -234,7 +237,7 @@ impl Guardian {
         match kept {
             Ok(watched) => {
                 let watch = watch(runtime, watched.pidfd());
-                Ok(Self { watched, watch, socket, began: Instant::now() })
+                Ok(Self { watched, _kept: ours, watch, socket, began: Instant::now() })
             }
             Err(error) => {
                 // It ends by itself when nobody holds the other end.

@@ -92,6 +92,10 @@
 //! [`Exit::Unavailable`], and all else holds. A host that forks without executing
 //! another program keeps the guardian's socket open in the copy, so the guardian waits
 //! for that too.
+//!
+//! A host that is the first process of a container, or a child subreaper, becomes the parent
+//! of those that a task leaves without one, and has to reap them when they end. Nothing is done
+//! about that unless it says so: [`reap_orphans`].
 
 #[expect(unsafe_code, reason = "what runs between fork and exec is system calls")]
 mod before_exec;
@@ -103,6 +107,7 @@ mod driver;
 mod exit;
 mod guardian;
 mod marker;
+mod orphans;
 mod pidfd;
 mod pipes;
 mod random;
@@ -142,6 +147,7 @@ pub use self::closed::{Closed, Left, Signals};
 pub use self::conversation::Conversation;
 pub use self::exit::{Exit, SignalNumber};
 pub use self::guardian::disable_guardian;
+pub use self::orphans::{OrphanReaper, inherits_orphans, reap_orphans};
 pub use self::spawn::{ProcessSpec, Resource, SpawnError, check_directory, check_program};
 #[cfg(feature = "cli")]
 pub(crate) use self::spill::is_tellable;
@@ -199,8 +205,8 @@ impl Process {
         let charge = Charge::take(&runtime, spec.grace);
         let spawned = spawn::spawn(spec, input)?;
         let charge = charge.of(&spawned.kin, spawned.pipe_numbers());
-        let Spawned { kin, pidfd, stdin, stdout, stderr } = spawned;
-        let custody = Custody::new(kin, pidfd.map(Arc::new), signals);
+        let Spawned { kin, pidfd, kept, stdin, stdout, stderr } = spawned;
+        let custody = Custody::new(kin, pidfd.map(Arc::new), kept, signals);
         let shared = Arc::new(Shared::new(custody, charge, spec));
         // From here on whatever fails ends the process again.
         let guard = Guard(Arc::clone(&shared));

@@ -81,9 +81,10 @@ struct Found {
 /// What became of somebody in a list by the time of the look.
 enum Seen {
     Gone,
-    /// It has ended and waits to be reaped.
+    /// It has ended and waits to be reaped, by its parent.
     Dead {
         session: i32,
+        parent: i32,
     },
     Alive(Found),
 }
@@ -95,7 +96,9 @@ enum Seen {
 #[derive(Debug)]
 pub(crate) struct Census {
     /// Eldest first.
-    found: Vec<Found>,
+    live: Vec<Found>,
+    /// The children of ours that have ended and are not reaped.
+    zombies: Vec<Pid>,
     whole: bool,
 }
 
@@ -112,7 +115,7 @@ impl Census {
             let Some(now) = look_at(pid)? else { return Ok(Seen::Gone) };
             let Sighting { member, ties, stopped, alive } = now;
             if !alive {
-                return Ok(Seen::Dead { session: member.session });
+                return Ok(Seen::Dead { session: member.session, parent: ties.parent });
             }
             let marks = match marked_since {
                 Some(since) if member.started >= since => marker::serials_of(pid)?,
@@ -132,8 +135,9 @@ impl Census {
         mut list: impl FnMut() -> io::Result<BTreeSet<i32>>,
         mut look: impl FnMut(i32) -> io::Result<Seen>,
     ) -> io::Result<Self> {
-        let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
-        let mut inhabited = HashSet::new();
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let (mut live, mut zombies) = (Vec::new(), Vec::new());
+        let (mut seen, mut inhabited) = (BTreeSet::new(), HashSet::new());
         let mut whole = false;
         for listing in 0..LISTINGS {
             let mut any_gone = false;
@@ -144,10 +148,13 @@ impl Census {
                 }
                 match look(pid)? {
                     Seen::Gone => any_gone = true,
-                    Seen::Dead { session } => _ = ended_in.insert(session),
+                    Seen::Dead { session, parent } => {
+                        ended_in.insert(session);
+                        zombies.extend(Pid::from_raw(pid).filter(|_| parent == own));
+                    }
                     Seen::Alive(alive) => {
                         inhabited.insert(alive.member.session);
-                        found.push(alive);
+                        live.push(alive);
                     }
                 }
             }
@@ -156,20 +163,25 @@ impl Census {
                 break;
             }
         }
-        found.sort_unstable_by_key(|found| found.member);
-        Ok(Self { found, whole })
+        live.sort_unstable_by_key(|found| found.member);
+        Ok(Self { live, zombies, whole })
     }
 
     /// How many were seen.
     #[cfg(test)]
     pub(crate) const fn len(&self) -> usize {
-        self.found.len()
+        self.live.len()
+    }
+
+    /// The children of ours that have ended and are not reaped.
+    pub(crate) fn zombies(&self) -> &[Pid] {
+        &self.zombies
     }
 
     /// Those who live in that session, eldest first.
     pub(crate) fn members_of(&self, session: Pid) -> Vec<Member> {
         let session = session.as_raw_nonzero().get();
-        let members = self.found.iter().map(|found| found.member);
+        let members = self.live.iter().map(|found| found.member);
         members.filter(|member| member.session == session).collect()
     }
 
@@ -190,7 +202,7 @@ impl Census {
         let mut grown = true;
         while grown {
             grown = false;
-            for Found { member, ties, marks, .. } in &self.found {
+            for Found { member, ties, marks, .. } in &self.live {
                 let ours = || {
                     marks.contains(&serial)
                         || known.iter().any(|stray| stray.is_same_process(*member))
@@ -204,7 +216,7 @@ impl Census {
             }
         }
         strays.sort_unstable();
-        let ours = || self.found.iter().filter(|found| kin.contains_key(&found.member.pid));
+        let ours = || self.live.iter().filter(|found| kin.contains_key(&found.member.pid));
         let ties = ours().map(|found| (found.member, found.ties)).collect();
         let stopped = ours().filter(|found| found.stopped).map(|found| found.member).collect();
         Family { members, strays, ties, stopped, whole: self.whole }
@@ -397,7 +409,7 @@ mod tests {
             } else if is_reaped {
                 Seen::Gone
             } else {
-                Seen::Dead { session: member.session }
+                Seen::Dead { session: member.session, parent: 1 }
             })
         };
         Census::take_from(next, look).unwrap()

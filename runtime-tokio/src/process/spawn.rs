@@ -13,6 +13,7 @@ use rustix::fs::{Access, MemfdFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 
+use super::orphans::{self, Kept};
 use super::session::Kin;
 use super::spill::SpillPlan;
 use super::{before_exec, marker, session};
@@ -183,6 +184,8 @@ pub(crate) struct Spawned {
     pub(crate) kin: Kin,
     /// `None` if it ended and was reaped behind our back before we could look.
     pub(crate) pidfd: Option<OwnedFd>,
+    /// Until it is reaped.
+    pub(crate) kept: Kept,
     /// Of a process to talk with.
     pub(crate) stdin: Option<OwnedFd>,
     pub(crate) stdout: OwnedFd,
@@ -239,7 +242,7 @@ pub(crate) fn spawn(spec: &ProcessSpec, input: Input) -> Result<Spawned, SpawnEr
     // The standard library's handle goes out of scope here, which neither reaps
     // nor kills: whoever reaped the leader early would free its number for a
     // stranger.
-    let mut child = command.spawn().map_err(fail)?;
+    let (mut child, kept) = orphans::spawn(&mut command).map_err(fail)?;
     let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
         return Err(fail(io::Error::other("no output pipes were made")));
     };
@@ -250,7 +253,7 @@ pub(crate) fn spawn(spec: &ProcessSpec, input: Input) -> Result<Spawned, SpawnEr
         fail(error)
     })?;
     let kin = Kin { session, started, serial };
-    Ok(Spawned { kin, pidfd, stdin, stdout: stdout.into(), stderr: stderr.into() })
+    Ok(Spawned { kin, pidfd, kept, stdin, stdout: stdout.into(), stderr: stderr.into() })
 }
 
 /// What names a child for good. If it ended and was reaped behind our back, it has no

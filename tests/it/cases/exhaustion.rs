@@ -6,7 +6,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::{kill, nothing_is_left, read, run, setting, status, tasks};
-use crate::serve::driver::{NOBODY, Serve, text};
+use crate::serve::driver::{NOBODY, Serve, children_of, text};
 
 /// A server that may have so many descriptors.
 fn limited(descriptors: u32, options: &[&str]) -> Serve {
@@ -200,6 +200,34 @@ fn bug_28_hundreds_at_once_end_together_and_leave_nothing_behind() {
     nothing_is_left(&serve);
     assert_eq!(serve.children(), NOBODY, "no zombie");
     assert_eq!(serve.descriptors(), base, "back at the base");
+    assert!(serve.end().success());
+}
+
+// Where it was the first process of a container every command that lost a child left a zombie,
+// until the container had no room for another process.
+// contract: T2, L7, B4
+#[test]
+fn bug_28_the_first_process_of_a_container_keeps_no_zombies() {
+    let namespace = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"];
+    let probe = Command::new(namespace[0]).args(&namespace[1..]).arg("true").output();
+    if !probe.is_ok_and(|output| output.status.success()) {
+        eprintln!("not tried: no pid namespace may be made here");
+        return;
+    }
+    let mut serve = Serve::start_under(&[&namespace[..], &["--kill-child"]].concat(), &[]);
+    serve.open("a", "s");
+    let lose = "(true &); (setsid -f true); (setsid -f true)";
+    let ids: Vec<String> =
+        (0..10).map(|code| serve.start_command("a", &format!("{lose}; exit {code}"))).collect();
+    assert_eq!(run(&mut serve, &format!("echo $PPID; {lose}")), "1\n");
+    for (code, id) in ids.iter().enumerate() {
+        let end = format!("[status: completed, exit code: {code}, no output]");
+        assert_eq!(status(&serve.wait_for("a", id)), end);
+    }
+    let server = serve.children();
+    assert_eq!(server.len(), 1, "below the one that made the namespace");
+    super::until("no zombie is left", || children_of(server[0]).is_empty());
+    super::dispose(&mut serve, "a");
     assert!(serve.end().success());
 }
 

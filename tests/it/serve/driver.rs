@@ -201,7 +201,7 @@ impl Serve {
 
     /// The children of the server that nobody has reaped.
     pub(crate) fn children(&self) -> Vec<u32> {
-        processes(|pid| parent_of(pid) == Some(self.child.id()))
+        children_of(self.child.id())
     }
 }
 
@@ -222,6 +222,11 @@ pub(crate) fn text(reply: &Value) -> &str {
 /// The processes whose directory is that folder.
 pub(crate) fn processes_in(folder: &Path) -> Vec<u32> {
     processes(|pid| std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == folder))
+}
+
+/// The children of a process that nobody has reaped.
+pub(crate) fn children_of(parent: u32) -> Vec<u32> {
+    processes(|pid| parent_of(pid) == Some(parent))
 }
 
 fn processes(wanted: impl Fn(u32) -> bool) -> Vec<u32> {

@@ -5,6 +5,7 @@ mod costs;
 mod ending;
 mod guardian;
 mod limits;
+mod orphans;
 mod output;
 pub(crate) mod signalling;
 mod starting;

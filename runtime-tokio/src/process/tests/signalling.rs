@@ -137,10 +137,10 @@ async fn a_stray_that_does_not_yield_is_given_up_and_counted() {
 }
 
 fn recorded(script: &str) -> (Custody, i32, &'static Recorder) {
-    let Spawned { kin, pidfd, .. } = spawn::spawn(&spec(script), Input::Given).unwrap();
+    let Spawned { kin, pidfd, kept, .. } = spawn::spawn(&spec(script), Input::Given).unwrap();
     let recorder: &'static Recorder = Box::leak(Box::default());
     let pid = kin.session.as_raw_nonzero().get();
-    (Custody::new(kin, pidfd.map(Arc::new), recorder), pid, recorder)
+    (Custody::new(kin, pidfd.map(Arc::new), kept, recorder), pid, recorder)
 }
 
 // contract: B5
@@ -153,9 +153,9 @@ async fn what_is_started_to_clean_up_is_not_signalled_before_the_kill() {
         trap 'sh inner near & (set -m; sh inner far & wait); wait; exit 3' TERM
         echo >up; while :; do sleep 0.01; done";
     let (cwd, seen) = (folder.path().to_owned(), |name: &str| folder.path().join(name).exists());
-    let Spawned { kin, pidfd, stdout: _out, stderr: _err, .. } =
+    let Spawned { kin, pidfd, kept, stdout: _out, stderr: _err, .. } =
         spawn::spawn(&ProcessSpec { cwd, ..spec(script) }, Input::Given).unwrap();
-    let custody = Custody::new(kin, pidfd.map(Arc::new), &Kernel);
+    let custody = Custody::new(kin, pidfd.map(Arc::new), kept, &Kernel);
     let mut told = Told::default();
     let mut tell = |signal| {
         let family = custody.find(&Census::take(Some(kin.started)).unwrap());
