@@ -35,6 +35,9 @@ use super::spawn::{PipeNumbers, Resource};
 use super::{before_exec, marker};
 
 const SHELL: &str = "/bin/sh";
+
+/// A guardian that was ended must not end the host with a SIGPIPE.
+const TELLING: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
 pub(crate) const SCRIPT: &str = include_str!("guardian.sh");
 
 /// How long a guardian may leave what it is told unread before another takes its place.
@@ -157,15 +160,17 @@ impl Post {
             self.dismiss();
         }
         match &mut self.guardian {
-            None => match Guardian::start(runtime, self.grace_seconds) {
-                Ok(guardian) => {
-                    self.guardian = Some(guardian);
-                    self.warned = false;
-                    let all: String = self.known.values().map(String::as_str).collect();
-                    self.tell(&all);
+            None => {
+                let all: String = self.known.values().map(String::as_str).collect();
+                match Guardian::start(runtime, self.grace_seconds, &all) {
+                    Ok((guardian, told)) => {
+                        self.guardian = Some(guardian);
+                        self.warned = false;
+                        self.tell(&all[told..]);
+                    }
+                    Err(error) => self.warn(&error),
                 }
-                Err(error) => self.warn(&error),
-            },
+            }
             // The runtime that watched it is gone.
             Some(guardian) if guardian.watch.is_finished() => {
                 if let Err(error) = guardian.watch_from(runtime) {
@@ -217,8 +222,11 @@ pub(crate) fn unguarded(error: &io::Error) -> String {
 }
 
 impl Guardian {
-    fn start(runtime: &Handle, grace_seconds: u64) -> io::Result<Self> {
+    /// Starts one. Says how much of `known` it was told before it began, which is all that
+    /// fits into a socket: a host that dies now has a guardian that knows.
+    fn start(runtime: &Handle, grace_seconds: u64, known: &str) -> io::Result<(Self, usize)> {
         let (socket, far_end) = UnixStream::pair()?;
+        let told = rustix::net::send(&socket, known.as_bytes(), TELLING).unwrap_or(0);
         let mut command = Command::new(SHELL);
         command
             .args(["-c", SCRIPT, "longrun-guardian", marker::nonce()])
@@ -237,7 +245,8 @@ impl Guardian {
         match kept {
             Ok(watched) => {
                 let watch = watch(runtime, watched.pidfd());
-                Ok(Self { watched, _kept: ours, watch, socket, began: Instant::now() })
+                let began = Instant::now();
+                Ok((Self { watched, _kept: ours, watch, socket, began }, told))
             }
             Err(error) => {
                 // It ends by itself when nobody holds the other end.
@@ -256,10 +265,8 @@ impl Guardian {
 
     fn tell(&self, mut lines: &[u8]) -> io::Result<()> {
         let deadline = Instant::now() + PATIENCE;
-        // A guardian that was ended must not end the host with a SIGPIPE.
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         while !lines.is_empty() {
-            match rustix::net::send(&self.socket, lines, flags) {
+            match rustix::net::send(&self.socket, lines, TELLING) {
                 Ok(sent) => lines = &lines[sent..],
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) if Instant::now() < deadline => {
