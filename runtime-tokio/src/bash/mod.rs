@@ -241,9 +241,9 @@ impl BashProcess {
     }
 
     /// What there is to say of it while it lives, such as `no output yet, 12 s`, or that
-    /// the shell has exited and how many processes are left, or could not be ended. Nothing where there is
-    /// nothing to add. Where something has outlived the shell, it may block for a look at
-    /// `/proc`, which all that ask within 200 ms share.
+    /// the shell has exited and how many processes are left, or could not be ended. Nothing
+    /// where there is nothing to add. Where something has outlived the shell, it may block
+    /// for a look at `/proc`, which all that ask within 200 ms share.
     #[must_use]
     pub fn live_detail(&self) -> Option<String> {
         let shell = self.shell_exit();

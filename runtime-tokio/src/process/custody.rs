@@ -147,7 +147,8 @@ impl Custody {
     /// Signals those who are not among `told` yet, and notes them there. Says how many
     /// that were.
     ///
-    /// The leader's group comes first, as a whole: the kernel lets no process escape that
+    /// SIGTERM goes to the leader's group first, as a whole (so does SIGKILL, which needs no
+    /// look and comes before it: see [`Self::signal_leaders_group`]): the kernel lets no process escape that
     /// is just being forked into it. Whoever is found in it later was started after the
     /// signal, by one who got it and goes on. Before it come only those whom its end would end.
     pub(crate) fn signal(
@@ -160,19 +161,15 @@ impl Custody {
         let members = if held.unreaped { family.members.as_slice() } else { &[] };
         let all = || members.iter().chain(&family.strays);
         let mut fresh = 0;
-        match signal {
-            Signal::KILL => _ = self.signal_group(&mut held, signal),
-            Signal::TERM if told.group.is_none() => {
-                let first = told.choose_first(family, all(), self.kin.session);
-                fresh += self.signal_each(&mut held, first, told, signal)?;
-                if self.signal_group(&mut held, signal) {
-                    told.group = Some(self.kin.session);
-                    // A stopped process could use its grace only once it runs again.
-                    self.signal_group(&mut held, Signal::CONT);
-                    fresh += 1;
-                }
+        if signal == Signal::TERM && told.group.is_none() {
+            let first = told.choose_first(family, all(), self.kin.session);
+            fresh += self.signal_each(&mut held, first, told, signal)?;
+            if self.signal_group(&mut held, signal) {
+                told.group = Some(self.kin.session);
+                // A stopped process could use its grace only once it runs again.
+                self.signal_group(&mut held, Signal::CONT);
+                fresh += 1;
             }
-            _ => {}
         }
         let chosen = told.choose(family, all(), signal);
         Ok(fresh + self.signal_each(&mut held, chosen, told, signal)?)
@@ -213,11 +210,13 @@ impl Custody {
     fn signal_group(&self, held: &mut Held, signal: Signal) -> bool {
         let Some(leader) = held.leader.as_ref().filter(|_| held.unreaped) else { return false };
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let done = rustix::process::waitid(WaitId::PidFd(leader.as_fd()), options).is_ok()
-            // An error means that nobody in it could be signalled; the members
-            // are signalled one by one all the same.
-            && self.signals.to_group(self.kin.session, signal).is_ok();
-        if done && held.left.members > 0 {
+        let Ok(ended) = rustix::process::waitid(WaitId::PidFd(leader.as_fd()), options) else {
+            return false;
+        };
+        // An error means that nobody in it could be signalled; the members
+        // are signalled one by one all the same.
+        let done = self.signals.to_group(self.kin.session, signal).is_ok();
+        if done && (ended.is_none() || held.left.members > 0) {
             held.note(signal);
         }
         done
@@ -254,6 +253,7 @@ impl Custody {
     pub(crate) fn kill_now(&self) {
         let mut told = Told::default();
         for _ in 0..ROUNDS {
+            self.signal_leaders_group(Signal::KILL);
             let killed = self.look().and_then(|family| {
                 let fresh = self.signal(&family, &mut told, Signal::KILL)?;
                 Ok(fresh == 0 && family.whole)
@@ -262,7 +262,6 @@ impl Custody {
                 Ok(true) => return,
                 Ok(false) => {}
                 Err(error) => {
-                    self.signal_leaders_group(Signal::KILL);
                     tracing::warn!(%error, "not everything could be killed");
                     return;
                 }

@@ -22,8 +22,8 @@ while read -r verb session started seconds out err; do
     esac
 done
 
-# Sets state, parent, group, in, threads and started of process $1, or fails. The name before the last
-# parenthesis may hold anything, line ends included.
+# Sets state, parent, group, in, threads and started of process $1, or fails. The name
+# before the last parenthesis may hold anything, line ends included.
 look() {
     stat=
     while read -r line; do stat=$line; done < "/proc/$1/stat" || return 1
